@@ -34,8 +34,8 @@ target_compile_definitions(cadenza_flags INTERFACE _GNU_SOURCE CADENZA_VERSION="
 target_compile_options(cadenza_flags INTERFACE
     -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla
     -Wno-unused-parameter -Wno-missing-field-initializers -fno-strict-aliasing -fno-omit-frame-pointer -g)
-if(CADENZA_PLANT)
-    target_compile_definitions(cadenza_flags INTERFACE CADENZA_PLANT_${CADENZA_PLANT}=1)
+if(CADENZA_FAULT)
+    target_compile_definitions(cadenza_flags INTERFACE CADENZA_FAULT_${CADENZA_FAULT}=1)
 endif()
 
 # Other inlining makes GCC suspect other things; the plain build has judged the sources.

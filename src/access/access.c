@@ -43,14 +43,14 @@ load_keys(struct access *access, struct arena *arena)
                         "jwtCredentials.publicKey or " OAUTH "provider.jwksURL");
     access->key_file = own;
     access->set_file = set;
-    struct key_ring *ring = NULL;
+    struct key_set *key_set = NULL;
     if (err == NULL)
-        err = access_ring_load(access, arena, &ring);
+        err = access_key_set_load(access, arena, &key_set);
     if (err != NULL)
         return error_wrap(error_copy(arena, err), "authorization");
     for (unsigned i = 0; i < access->loop_count; i++)
-        access->loops[i].ring = ring;
-    access->ring = ring;
+        access->loops[i].key_set = key_set;
+    access->key_set = key_set;
     return NULL;
 }
 
@@ -68,6 +68,7 @@ access_open(const struct access_options *options, struct arena *arena, struct ac
     access->loops = memory_zalloc(access->loop_count, sizeof *access->loops);
     access->permissions = memory_zalloc(wire_method_count(), sizeof *access->permissions);
     access->shows_names = config_flag(config, OAUTH "showDomainNames");
+    permission_table_check();
     for (size_t i = 0; i < wire_method_count(); i++)
         access->permissions[i] = (uint8_t)permission_of(i, access->shows_names);
     access->rules = (struct token_rules){
@@ -96,13 +97,24 @@ forget_tokens(struct loop_tokens *known)
     known->arena = NULL;
 }
 
+/* What is remembered was good by the keys that this loop uses, and is bounded. */
+static void
+loop_tokens_check(const struct loop_tokens *known)
+{
+    check(known->key_set != NULL);
+    check((known->by_text == NULL) == (known->arena == NULL));
+    check(known->by_text == NULL || map_count(known->by_text) <= TOKENS_MAX);
+}
+
 /* Tokens that were good by the keys before may not be so any more. */
 void
-access_use_ring(struct access *access, struct key_ring *ring)
+access_use_key_set(struct access *access, struct key_set *key_set)
 {
-    struct loop_tokens *known = &access->loops[loop_index(loop_self())];
+    unsigned index = loop_index(loop_self());
+    check(index < access->loop_count && key_set != NULL);
+    struct loop_tokens *known = &access->loops[index];
     forget_tokens(known);
-    known->ring = ring;
+    known->key_set = key_set;
 }
 
 void
@@ -111,7 +123,7 @@ access_free(struct access *access)
     access_stop_watching(access);
     for (unsigned i = 0; i < access->loop_count; i++)
         forget_tokens(&access->loops[i]);
-    access_ring_free(access->ring);
+    access_key_set_free(access->key_set);
     arena_free(access->arena);
     memory_free(access->loops);
     memory_free(access->permissions);
@@ -120,8 +132,8 @@ access_free(struct access *access)
 
 /* --- tokens ---- */
 
-static const struct claims *
-remember(struct loop_tokens *known, struct slice token, const struct claims *claims)
+static const struct token_claims *
+remember(struct loop_tokens *known, struct slice token, const struct token_claims *token_claims)
 {
     if (known->by_text != NULL && map_count(known->by_text) >= TOKENS_MAX)
         forget_tokens(known);
@@ -129,16 +141,16 @@ remember(struct loop_tokens *known, struct slice token, const struct claims *cla
         known->by_text = map_new();
         known->arena = arena_new(0);
     }
-    struct claims *kept = arena_make(known->arena, struct claims);
-    *kept = *claims;
-    kept->name = arena_text(known->arena, claims->name);
-    kept->groups = arena_text(known->arena, claims->groups);
+    struct token_claims *kept = arena_make(known->arena, struct token_claims);
+    *kept = *token_claims;
+    kept->name = arena_text(known->arena, token_claims->name);
+    kept->groups = arena_text(known->arena, token_claims->groups);
     map_put(known->by_text, token, kept);
     return kept;
 }
 
 /* Until the next call. NULL: the caller has no good token, for the reason given. */
-static const struct claims *
+static const struct token_claims *
 find_claims(struct access *access, struct rpc_call *call, const char **fault)
 {
     unsigned index = loop_index(loop_self());
@@ -146,14 +158,16 @@ find_claims(struct access *access, struct rpc_call *call, const char **fault)
     struct loop_tokens *known = &access->loops[index];
     struct slice token = grpc_call_header(call->grpc, HEADER);
     int64_t now = clock_wall();
-    const struct claims *claims = known->by_text == NULL ? NULL : map_get(known->by_text, token);
+    const struct token_claims *token_claims =
+        known->by_text == NULL ? NULL : map_get(known->by_text, token);
     *fault = "it is expired";
-    if (claims != NULL)
-        return claims->expires >= now ? claims : NULL;
-    struct claims fresh;
+    if (token_claims != NULL)
+        return token_claims->expires >= now ? token_claims : NULL;
+    struct token_claims fresh;
     struct token_rules rules = access->rules;
-    rules.keys = &known->ring->keys;
-    *fault = claims_read(token, &rules, now, call->arena, &fresh);
+    loop_tokens_check(known);
+    rules.keys = &known->key_set->keys;
+    *fault = token_claims_read(token, &rules, now, call->arena, &fresh);
     return *fault == NULL ? remember(known, token, &fresh) : NULL;
 }
 
@@ -164,14 +178,14 @@ static const char *
 find_obstacle(struct access *access, struct rpc_call *call, enum permission permission)
 {
     const char *fault;
-    const struct claims *claims = find_claims(access, call, &fault);
-    if (claims == NULL)
+    const struct token_claims *token_claims = find_claims(access, call, &fault);
+    if (token_claims == NULL)
         return fault;
-    if (claims->is_admin || permission == PERMISSION_KNOWN)
+    if (token_claims->is_admin || permission == PERMISSION_KNOWN)
         return NULL;
     const struct domain *domain =
         permission_domain(access->options.domains, call->request, call->arena);
-    return permission_suits(permission, claims->groups, domain)
+    return permission_suits(permission, token_claims->groups, domain)
                ? NULL
                : "its groups do not suffice for this call";
 }
@@ -199,14 +213,15 @@ bool
 access_may_read(struct access *access, struct rpc_call *call, const struct domain *domain)
 {
     const char *fault;
-    const struct claims *claims = access == NULL ? NULL : find_claims(access, call, &fault);
+    const struct token_claims *token_claims =
+        access == NULL ? NULL : find_claims(access, call, &fault);
     if (access == NULL)
         return true;
     struct dynamic_filter filter = DYNAMIC_NO_FILTER;
     bool is_trial = dynamic_flag(access->options.dynamic, DYNAMIC_AUTHORIZATION_LOG_ONLY, &filter);
-    return is_trial ||
-           (claims != NULL &&
-            (claims->is_admin || permission_suits(PERMISSION_READ, claims->groups, domain)));
+    return is_trial || (token_claims != NULL &&
+                        (token_claims->is_admin ||
+                         permission_suits(PERMISSION_READ, token_claims->groups, domain)));
 }
 
 bool
@@ -219,6 +234,7 @@ const char *
 access_caller_name(struct access *access, struct rpc_call *call)
 {
     const char *fault;
-    const struct claims *claims = access == NULL ? NULL : find_claims(access, call, &fault);
-    return claims == NULL ? "" : arena_text(call->arena, claims->name);
+    const struct token_claims *token_claims =
+        access == NULL ? NULL : find_claims(access, call, &fault);
+    return token_claims == NULL ? "" : arena_text(call->arena, token_claims->name);
 }

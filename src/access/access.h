@@ -21,13 +21,13 @@ struct access_options {
     const struct log *log; /* may be NULL */
 };
 
-/* Reads the keys, and again when their files change; a file that cannot be used is a line in the
- * log, and the keys before stay in use. On loop 0. *access is NULL where authorization is off.
- * Yields. Errors: ERR_BAD_REQUEST naming the key of the config, or the file, and what is wrong with
- * it. */
+/* Reads the keys, and again when their files change; a file that cannot be used is logged, and the
+ * keys read before stay in use. On loop 0. *access is NULL where authorization is off. Yields.
+ * Errors: ERR_BAD_REQUEST naming the key of the config, or the file, and what is wrong with it. */
 must_use struct error *access_open(const struct access_options *options, struct arena *arena,
                                    struct access **access);
-/* Yields; deaf to cancel. */
+/* Stops watching the files and frees everything, when no call is served any more. Yields, and
+ * ignores cancel. */
 void access_free(struct access *access);
 
 /* May the call be made? For rpc_service_guard. No yield. Error: ERR_ACCESS_DENIED. */

@@ -17,12 +17,13 @@ struct access_keys {
 /* `public_key_file` and `key_set_file`: "" for none. In the arena, but for the map. Yields. */
 must_use struct error *access_keys_load(const char *public_key_file, const char *key_set_file,
                                         struct arena *arena, struct access_keys *keys);
+/* Frees the map; the rest is the arena's. */
 void access_keys_free(struct access_keys *keys);
 
 /* --- tokens (tokens.c) ---- */
 
 /* What a token says of who shows it. */
-struct claims {
+struct token_claims {
     const char *name;   /* "": does not say */
     const char *groups; /* between blanks */
     bool is_admin;
@@ -35,8 +36,9 @@ struct token_rules {
     int64_t skew;                         /* ns that clocks may differ */
 };
 /* Texts live in the arena. No yield. Returns why it is not good; NULL: it is. */
-must_use const char *claims_read(struct slice token, const struct token_rules *rules, int64_t now,
-                                 struct arena *arena, struct claims *claims);
+must_use const char *token_claims_read(struct slice token, const struct token_rules *rules,
+                                       int64_t now, struct arena *arena,
+                                       struct token_claims *token_claims);
 
 /* --- permissions (permissions.c) ---- */
 
@@ -51,26 +53,30 @@ enum permission {
 /* Of the method with this index (wire/services.h); where names of domains are shown to everybody,
  * or not. */
 enum permission permission_of(size_t index, bool shows_names);
+/* Checks that every row of the table names a method that exists: a misspelt one would silently be
+ * for administrators. At the start. */
+void permission_table_check(void);
 /* The domain that a request is about, by whatever field names it; NULL: none, or none that is
  * there. */
 const struct domain *permission_domain(const struct domains *domains,
                                        const ProtobufCMessage *request, struct arena *arena);
-/* Do such groups suffice? */
+/* Do such groups suffice for the domain (NULL: not known, then never)? For permissions on a domain
+ * and PERMISSION_ADMIN. */
 bool permission_suits(enum permission permission, const char *groups, const struct domain *domain);
 
-/* --- who keeps them (access.c), and the keys that change (ring.c) ---- */
+/* --- who keeps them (access.c), and keys that change (key_set.c) ---- */
 
 /* Keys as they were read once: never changed, but replaced. */
-struct key_ring {
+struct key_set {
     struct arena *arena;
     struct access_keys keys;
 };
 
-/* What a loop goes by; only that loop touches it. */
+/* What one loop knows; only that loop touches it. */
 struct loop_tokens {
-    struct map *by_text; /* tokens that were good → struct claims */
+    struct map *by_text; /* tokens that were good → struct token_claims */
     struct arena *arena; /* of these */
-    struct key_ring *ring;
+    struct key_set *key_set;
 };
 
 struct access {
@@ -82,23 +88,23 @@ struct access {
     bool shows_names;                /* of domains, to everybody */
     struct loop_tokens *loops;
     unsigned loop_count;
-    struct key_ring *ring; /* the newest, which all loops have */
-    struct fiber *watcher; /* NULL: not yet */
+    struct key_set *key_set; /* the newest, which all loops have */
+    struct fiber *watcher;   /* NULL: not yet */
     struct latch watching;
     bool is_closing;
     bool is_stale; /* what the files say now cannot be used */
 };
 
 /* From the files. Yields. Errors as access_open. */
-must_use struct error *access_ring_load(const struct access *access, struct arena *arena,
-                                        struct key_ring **ring);
+must_use struct error *access_key_set_load(const struct access *access, struct arena *arena,
+                                           struct key_set **key_set);
 /* NULL: nothing happens. */
-void access_ring_free(struct key_ring *ring);
-/* This loop goes by these keys from now on. No yield. */
-void access_use_ring(struct access *access, struct key_ring *ring);
+void access_key_set_free(struct key_set *key_set);
+/* This loop uses these keys from now on, and forgets every token that it remembered. No yield. */
+void access_use_key_set(struct access *access, struct key_set *key_set);
 /* Looks at the files every few seconds, on loop 0. */
 void access_start_watching(struct access *access);
-/* Yields; deaf to cancel. */
+/* Ends that, if it was started. Yields, and ignores cancel. */
 void access_stop_watching(struct access *access);
 
 #endif

@@ -75,7 +75,7 @@ write_key(EVP_PKEY *key, struct arena *arena)
     return pem;
 }
 
-/* Keys of other kinds, or for other uses, are none of ours. */
+/* Keys of other kinds, or for other uses, are skipped. */
 static bool
 is_rsa_key(const json_t *entry)
 {

@@ -5,8 +5,8 @@
 
 #define PUBLIC "uber.cadence.api.v1."
 
-/* Calls that are not named here are for administrators. Answers of workers are not asked about: who
- * has a task has its token. */
+/* Calls that are not named here are for administrators. Answers of workers need no permission: only
+ * the worker that got a task has its token. */
 static const struct {
     const char *method;
     enum permission permission;
@@ -66,13 +66,18 @@ static const struct {
     {"ListSchedules", PERMISSION_READ},
 };
 
+static bool
+is_public(const struct wire_method *method)
+{
+    return strncmp(method->service->name, PUBLIC, strlen(PUBLIC)) == 0 ||
+           strcmp(method->service->name, "grpc.health.v1.Health") == 0;
+}
+
 enum permission
 permission_of(size_t index, bool shows_names)
 {
     struct wire_method method = wire_method_at(index);
-    bool is_public = strncmp(method.service->name, PUBLIC, strlen(PUBLIC)) == 0 ||
-                     strcmp(method.service->name, "grpc.health.v1.Health") == 0;
-    if (!is_public)
+    if (!is_public(&method))
         return strcmp(method.name, "DescribeCluster") == 0 ? PERMISSION_KNOWN : PERMISSION_ADMIN;
     if (shows_names && strcmp(method.name, "ListDomains") == 0)
         return PERMISSION_NONE;
@@ -80,6 +85,18 @@ permission_of(size_t index, bool shows_names)
         if (strcmp(permissions[i].method, method.name) == 0)
             return permissions[i].permission;
     return PERMISSION_ADMIN;
+}
+
+void
+permission_table_check(void)
+{
+    size_t found = 0;
+    for (size_t i = 0; i < wire_method_count(); i++) {
+        struct wire_method method = wire_method_at(i);
+        for (size_t k = 0; is_public(&method) && k < array_length(permissions); k++)
+            found += strcmp(permissions[k].method, method.name) == 0;
+    }
+    check_that(found == array_length(permissions), "a method of the table is in no proto");
 }
 
 /* --- which domain ---- */
@@ -163,6 +180,7 @@ share_a_word(const char *one, const char *other)
 bool
 permission_suits(enum permission permission, const char *groups, const struct domain *domain)
 {
+    check(permission >= PERMISSION_READ); /* the others do not depend on groups */
     if (permission == PERMISSION_ADMIN || domain == NULL)
         return false;
     if (share_a_word(groups, data_of(domain, "WRITE_GROUPS")))

@@ -15,7 +15,7 @@
 #define LIFE_SECONDS 600
 
 /* What one loop shows. */
-struct shown {
+struct loop_signer {
     char *token;      /* NULL: none yet */
     int64_t renew_at; /* by the wall clock, which is what the other side reads it by */
     int64_t made_at;
@@ -25,7 +25,7 @@ struct shown {
 struct access_signer {
     struct grpc_live_header header;
     char *file;
-    struct shown *shown; /* by loop; only that loop touches its own */
+    struct loop_signer *loop_signer; /* by loop; only that loop touches its own */
     unsigned loop_count;
 };
 
@@ -38,30 +38,30 @@ make_token(struct slice key, int64_t now, struct arena *arena)
     return access_sign_token(key, claims, arena);
 }
 
-/* A clock that was set back makes a token of the future, which is refused: so that one goes, too.
- */
+/* After the clock was set back the token seems to be from the future, which the other side refuses:
+ * a new one is made then, too. */
 static const char *
 current_token(void *context, struct arena *arena)
 {
     struct access_signer *signer = context;
     unsigned index = loop_index(loop_self());
     check(index < signer->loop_count);
-    struct shown *shown = &signer->shown[index];
+    struct loop_signer *loop_signer = &signer->loop_signer[index];
     int64_t now = clock_wall();
-    if (shown->token == NULL || now >= shown->renew_at || now < shown->made_at) {
-        const char *token = make_token(shown->key, now, arena);
+    if (loop_signer->token == NULL || now >= loop_signer->renew_at || now < loop_signer->made_at) {
+        const char *token = make_token(loop_signer->key, now, arena);
         check(token != NULL); /* the key was tried when it was read */
         size_t size = strlen(token) + 1;
-        memory_free(shown->token);
-        shown->token = memory_alloc(size);
-        memcpy(shown->token, token, size);
-        shown->made_at = now;
-        shown->renew_at = now + LIFE_SECONDS / 2 * NS_PER_S;
+        memory_free(loop_signer->token);
+        loop_signer->token = memory_alloc(size);
+        memcpy(loop_signer->token, token, size);
+        loop_signer->made_at = now;
+        loop_signer->renew_at = now + LIFE_SECONDS / 2 * NS_PER_S;
     }
-    return arena_text(arena, shown->token);
+    return arena_text(arena, loop_signer->token);
 }
 
-/* `known` needs no trial. */
+/* A key equal to `known` has been tried already. */
 static struct error *
 load_key(const char *file, struct slice known, struct arena *arena, struct slice *pem)
 {
@@ -74,13 +74,13 @@ load_key(const char *file, struct slice known, struct arena *arena, struct slice
 }
 
 static void
-set_key(struct shown *shown, struct slice pem)
+set_key(struct loop_signer *loop_signer, struct slice pem)
 {
     uint8_t *copy = memory_alloc(pem.length);
     memcpy(copy, pem.data, pem.length);
-    memory_free((void *)shown->key.data);
-    memory_free(shown->token);
-    *shown = (struct shown){.key = slice_of(copy, pem.length)};
+    memory_free((void *)loop_signer->key.data);
+    memory_free(loop_signer->token);
+    *loop_signer = (struct loop_signer){.key = slice_of(copy, pem.length)};
 }
 
 struct error *
@@ -95,16 +95,16 @@ access_signer_open(const char *file, struct arena *arena, struct access_signer *
     opened->file = memory_alloc(strlen(file) + 1);
     memcpy(opened->file, file, strlen(file) + 1);
     opened->loop_count = loop_count();
-    opened->shown = memory_zalloc(opened->loop_count, sizeof *opened->shown);
+    opened->loop_signer = memory_zalloc(opened->loop_count, sizeof *opened->loop_signer);
     for (unsigned i = 0; i < opened->loop_count; i++)
-        set_key(&opened->shown[i], pem);
+        set_key(&opened->loop_signer[i], pem);
     *signer = opened;
     return NULL;
 }
 
 /* --- another key ---- */
 
-struct renewal {
+struct signer_renewal {
     struct access_signer *signer;
     struct slice pem;
 };
@@ -112,21 +112,24 @@ struct renewal {
 static void
 take_key(void *argument)
 {
-    struct renewal *renewal = argument;
-    set_key(&renewal->signer->shown[loop_index(loop_self())], renewal->pem);
+    struct signer_renewal *signer_renewal = argument;
+    struct access_signer *signer = signer_renewal->signer;
+    unsigned index = loop_index(loop_self());
+    check(index < signer->loop_count);
+    set_key(&signer->loop_signer[index], signer_renewal->pem);
 }
 
 struct error *
 access_signer_renew(struct access_signer *signer, struct arena *arena, bool *is_renewed)
 {
-    struct renewal renewal = {.signer = signer};
+    struct signer_renewal signer_renewal = {.signer = signer};
     *is_renewed = false;
-    struct slice known = signer->shown[loop_index(loop_self())].key;
-    struct error *err = load_key(signer->file, known, arena, &renewal.pem);
-    if (err != NULL || slice_equal(renewal.pem, known))
+    struct slice known = signer->loop_signer[loop_index(loop_self())].key;
+    struct error *err = load_key(signer->file, known, arena, &signer_renewal.pem);
+    if (err != NULL || slice_equal(signer_renewal.pem, known))
         return err;
     for (unsigned i = 0; i < signer->loop_count; i++) {
-        while (loop_call(loop_at(i), take_key, &renewal, arena) != NULL)
+        while (loop_call(loop_at(i), take_key, &signer_renewal, arena) != NULL)
             fiber_yield(); /* its mailbox is full, for the moment */
     }
     *is_renewed = true;
@@ -139,10 +142,10 @@ access_signer_free(struct access_signer *signer)
     if (signer == NULL)
         return;
     for (unsigned i = 0; i < signer->loop_count; i++) {
-        memory_free(signer->shown[i].token);
-        memory_free((void *)signer->shown[i].key.data);
+        memory_free(signer->loop_signer[i].token);
+        memory_free((void *)signer->loop_signer[i].key.data);
     }
-    memory_free(signer->shown);
+    memory_free(signer->loop_signer);
     memory_free(signer->file);
     memory_free(signer);
 }

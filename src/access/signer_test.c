@@ -1,7 +1,7 @@
 /* signer_test.c - tokens that are shown until half of their life is over. */
 #include "access/signer.h"
 
-#include "access/samples.h"
+#include "access/test_samples.h"
 #include "base/test.h"
 #include "base/text.h"
 #include "fiber/clock.h"
@@ -9,7 +9,7 @@
 #include "fiber/file.h"
 #include "fiber/sim/world.h"
 
-struct trial {
+struct signer_fixture {
     struct slice key, other;
     bool has_ended;
 };
@@ -35,10 +35,10 @@ claims_of(const char *token, struct arena *arena)
 static void
 show_fiber(void *argument)
 {
-    struct trial *trial = argument;
+    struct signer_fixture *signer_fixture = argument;
     struct arena *arena = arena_new(0);
     struct access_signer *signer = NULL;
-    EXPECT_OK(file_save("key.pem", trial->key, arena));
+    EXPECT_OK(file_save("key.pem", signer_fixture->key, arena));
     EXPECT_OK(access_signer_open("key.pem", arena, &signer));
     const char *first = show(signer, arena);
     EXPECT(strstr(claims_of(first, arena), "\"Admin\":true,\"TTL\":600") != NULL);
@@ -53,7 +53,7 @@ show_fiber(void *argument)
     EXPECT_OK(file_save("key.pem", slice_text("half of a key"), arena));
     EXPECT_KIND(access_signer_renew(signer, arena, &is_renewed), ERR_BAD_REQUEST);
     EXPECT_TEXT(show(signer, arena), now); /* that key stays */
-    EXPECT_OK(file_save("key.pem", trial->other, arena));
+    EXPECT_OK(file_save("key.pem", signer_fixture->other, arena));
     EXPECT_OK(access_signer_renew(signer, arena, &is_renewed));
     EXPECT(is_renewed);
     EXPECT(strcmp(show(signer, arena), now) != 0); /* the same moment, another signature */
@@ -62,24 +62,24 @@ show_fiber(void *argument)
     EXPECT_OK(file_save("key.pem", slice_text("no key"), arena));
     EXPECT_KIND(access_signer_open("key.pem", arena, &signer), ERR_BAD_REQUEST);
     arena_free(arena);
-    trial->has_ended = true;
+    signer_fixture->has_ended = true;
 }
 
 static bool
 has_ended(void *context)
 {
-    return ((struct trial *)context)->has_ended;
+    return ((struct signer_fixture *)context)->has_ended;
 }
 
 TEST(signer, a_token_is_shown_until_half_of_its_life_is_over_or_the_key_is_another, "J-025")
 {
     struct arena *arena = arena_new(0);
-    struct trial trial = {.key = sample_pair_make(arena).secret,
-                          .other = sample_pair_make(arena).secret};
+    struct signer_fixture signer_fixture = {.key = sample_pair_make(arena).secret,
+                                            .other = sample_pair_make(arena).secret};
     struct world *world = world_new(.seed = test_seed(0));
     struct host *host = world_add_host(world, "host", 1);
-    host_start(host, show_fiber, &trial);
-    EXPECT(world_run_until(world, has_ended, &trial, 3600 * NS_PER_S));
+    host_start(host, show_fiber, &signer_fixture);
+    EXPECT(world_run_until(world, has_ended, &signer_fixture, 3600 * NS_PER_S));
     world_free(world);
     arena_free(arena);
 }

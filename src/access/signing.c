@@ -15,7 +15,7 @@ encode(struct slice bytes, struct arena *arena)
     return arena_text_of(arena, text_base64_encode(arena, bytes, TEXT_BASE64_URL));
 }
 
-/* The signature of `head`; empty: the key is none that signs. */
+/* The signature of `head`; empty: the key cannot sign. */
 static struct slice
 sign(struct slice pem, const char *head, struct arena *arena)
 {

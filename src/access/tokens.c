@@ -1,7 +1,7 @@
 /* tokens.c - what a token says, once its signature is known to be good.
  *
  * A token without a key id, or of the issuer "internal-jwt", is signed with the one public key, and
- * has members Name, Groups, Admin and TTL beside the registered ones, in letters of either case.
+ * has members Name, Groups, Admin and TTL beside the registered ones, in upper or lower case.
  * Others are signed with a key of the set, and may say groups and admin in members of their own,
  * whose path the config has. */
 #include <jansson.h>
@@ -17,7 +17,7 @@
 #define TOKEN_BYTES_MAX ((size_t)16 * 1024)
 #define SECONDS_MAX     (INT64_MAX / NS_PER_S)
 
-/* A member by its name; letters of either case, as the tokens of several makes have them. */
+/* A member by its name, in upper or lower case: issuers differ. */
 static const json_t *
 member(const json_t *object, const char *name, size_t length)
 {
@@ -86,7 +86,7 @@ groups_of(const json_t *object, const char *path, struct arena *arena)
 
 static const char *
 check_time(const json_t *grants, const struct token_rules *rules, int64_t now,
-           struct claims *claims)
+           struct token_claims *token_claims)
 {
     int64_t issued = seconds_of(grants, "iat"), life = seconds_of(grants, "ttl");
     int64_t begins = seconds_of(grants, "nbf"), ends = seconds_of(grants, "exp");
@@ -101,7 +101,7 @@ check_time(const json_t *grants, const struct token_rules *rules, int64_t now,
         return "it is expired";
     if (ends - moment > rules->life_max / NS_PER_S + skew)
         return "it lives longer than authorization.oauthAuthorizer.maxJwtTTL";
-    claims->expires = (ends < SECONDS_MAX - skew ? ends + skew : SECONDS_MAX) * NS_PER_S;
+    token_claims->expires = (ends < SECONDS_MAX - skew ? ends + skew : SECONDS_MAX) * NS_PER_S;
     return NULL;
 }
 
@@ -127,7 +127,7 @@ find_key(const char *token, const struct access_keys *keys, bool *is_internal)
     return key;
 }
 
-/* What stands between the two dots; it was checked. */
+/* What is between the two dots; the signature was checked. */
 static json_t *
 load_grants(const char *token, struct arena *arena)
 {
@@ -140,25 +140,26 @@ load_grants(const char *token, struct arena *arena)
 
 static const char *
 read_grants(const json_t *grants, const struct token_rules *rules, bool is_internal, int64_t now,
-            struct arena *arena, struct claims *claims)
+            struct arena *arena, struct token_claims *token_claims)
 {
     bool has_groups_path = !is_internal && rules->groups_path[0] != '\0';
     bool has_admin_path = !is_internal && rules->admin_path[0] != '\0';
-    claims->name = text_of(grants, "name", arena);
-    if (claims->name[0] == '\0')
-        claims->name = text_of(grants, "sub", arena);
-    claims->groups = groups_of(grants, has_groups_path ? rules->groups_path : "groups", arena);
-    claims->is_admin =
+    token_claims->name = text_of(grants, "name", arena);
+    if (token_claims->name[0] == '\0')
+        token_claims->name = text_of(grants, "sub", arena);
+    token_claims->groups =
+        groups_of(grants, has_groups_path ? rules->groups_path : "groups", arena);
+    token_claims->is_admin =
         json_is_true(find(grants, has_admin_path ? rules->admin_path : "admin")) != 0;
-    return check_time(grants, rules, now, claims);
+    return check_time(grants, rules, now, token_claims);
 }
 
 const char *
-claims_read(struct slice token, const struct token_rules *rules, int64_t now, struct arena *arena,
-            struct claims *claims)
+token_claims_read(struct slice token, const struct token_rules *rules, int64_t now,
+                  struct arena *arena, struct token_claims *token_claims)
 {
     bool is_internal;
-    *claims = (struct claims){0};
+    *token_claims = (struct token_claims){0};
     if (token.length == 0)
         return "there is none";
     if (token.length > TOKEN_BYTES_MAX || memchr(token.data, '\0', token.length) != NULL)
@@ -173,7 +174,7 @@ claims_read(struct slice token, const struct token_rules *rules, int64_t now, st
     const char *fault = "its signature is not of RS256";
     if (jwt_get_alg(checked) == JWT_ALG_RS256) {
         json_t *grants = load_grants(text, arena);
-        fault = read_grants(grants, rules, is_internal, now, arena, claims);
+        fault = read_grants(grants, rules, is_internal, now, arena, token_claims);
         json_decref(grants);
     }
     jwt_free(checked);

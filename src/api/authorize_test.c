@@ -1,8 +1,8 @@
 /* authorize_test.c - who may make which call: every method of the wire, by callers of every kind
  * (J-022 to J-025). */
 #include "access/access.h"
-#include "access/samples.h"
-#include "api/fixture.h"
+#include "access/test_samples.h"
+#include "api/test/fixture.h"
 #include "fiber/file.h"
 #include "wire/services.h"
 
@@ -278,11 +278,11 @@ bad_tokens(struct fixture *fixture)
               DENIED);
     EXPECT_EQ(
         describe_with(&scene, sample_token(&scene.pair, grants_at(&scene, 0, 100), "k1", arena)),
-        DENIED); /* there is no set of keys */
+        DENIED); /* no set of keys is configured */
     EXPECT_EQ(describe_with(&scene, "x.y.z"), DENIED);
     EXPECT_EQ(describe_with(&scene, arena_format(arena, "Bearer %s", good)), DENIED);
 
-    /* The public key is no secret: a token "signed" with it, or not at all, is none. */
+    /* The public key is no secret: a token "signed" with it, or not at all, is refused. */
     const char *grants = grants_at(&scene, 0, 100);
     EXPECT_EQ(describe_with(&scene, sample_token_unsigned(grants, arena)), DENIED);
     EXPECT_EQ(describe_with(&scene, sample_token_forged(&scene.pair, grants, arena)), DENIED);
@@ -366,7 +366,7 @@ TEST(authorize, keys_are_read_again_when_their_file_changes, "J-022")
     fixture_run(renewed_keys);
 }
 
-/* --- lists, trials, faults ---- */
+/* --- lists, log only, faults ---- */
 
 static size_t
 count_listed(struct scene *scene)

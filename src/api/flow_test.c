@@ -1,9 +1,9 @@
-/* flow_test.c - workers and clients on the real ground, on several loops at once.
+/* flow_test.c - workers and clients on the real platform, on several loops at once.
  *
- * At stake: what a call, a poll, a list and a shard tell each other crosses threads. Method: many
+ * At stake: what passes between a call, a poll, a list and a shard crosses threads. Method: many
  * runs side by side, each with an activity, by workers on every loop, while readers wait for the
  * end and others ask queries, weak and strong ones. */
-#include "api/asking.h"
+#include "api/test/query_calls.h"
 #include "fiber/linux/linux.h"
 #include "fiber/loop.h"
 #include "fiber/sync.h"
@@ -49,14 +49,15 @@ decide(struct fixture *fixture, const API(PollForDecisionTaskResponse) *task)
 {
     bool is_first = task->previous_started_event_id == NULL;
     API(Decision) *decision = is_first ? decide_activity(fixture, "1") : decide_end(fixture);
-    run_complete(fixture, asking_complete(fixture, task, decision, "riding"));
+    run_complete(fixture, query_call_complete(fixture, task, decision, "riding"));
 }
 
 /* Who asked may have gone meanwhile. */
 static void
 answer_query(struct fixture *fixture, const API(PollForDecisionTaskResponse) *task)
 {
-    struct error *err = respond_query(fixture, task->task_token, asking_result(fixture, "alone"));
+    struct error *err =
+        respond_query(fixture, task->task_token, query_call_result(fixture, "alone"));
     EXPECT(err == NULL || err->kind == ERR_ENTITY_NOT_EXISTS);
 }
 
@@ -67,7 +68,7 @@ worker_run(void *argument)
     struct flow *flow = argument;
     struct fixture fixture;
     connect_here(&fixture, flow->fixture);
-    asking_as(&fixture, "uber-go", "1.7.0");
+    query_call_as(&fixture, "uber-go", "1.7.0");
     fixture.timeout = 3 * NS_PER_S;
     while (atomic_load(&flow->ended) < RUNS) {
         API(PollForDecisionTaskResponse) *decision = poll_decision(&fixture, "work");
@@ -79,7 +80,7 @@ worker_run(void *argument)
         if (activity->task_token.len > 0)
             complete_activity(&fixture, activity);
         arena_reset(fixture.arena);
-        asking_as(&fixture, "uber-go", "1.7.0"); /* lies in the arena */
+        query_call_as(&fixture, "uber-go", "1.7.0"); /* lies in the arena */
     }
     disconnect(&fixture);
 }
@@ -88,16 +89,17 @@ worker_run(void *argument)
 static void
 query(struct fixture *fixture, const char *workflow_id, int number)
 {
-    struct asking asking;
-    API(QueryWorkflowRequest) *request = asking_request(fixture, workflow_id);
+    struct query_call query_call;
+    API(QueryWorkflowRequest) *request = query_call_request(fixture, workflow_id);
     if (number % 2 == 0)
         request->query_consistency_level =
             API_VALUE(QUERY_CONSISTENCY_LEVEL__QUERY_CONSISTENCY_LEVEL_STRONG);
-    asking_begin(&asking, fixture, request);
-    if (number % 3 == 2 && !asking_is_over(&asking)) /* else the fiber is somebody else's by now */
-        fiber_cancel(asking.fiber);
-    asking_wait(&asking);
-    EXPECT(asking.err == NULL || number % 3 == 2);
+    query_call_begin(&query_call, fixture, request);
+    if (number % 3 == 2 &&
+        !query_call_is_over(&query_call)) /* else the fiber is somebody else's by now */
+        fiber_cancel(query_call.fiber);
+    query_call_wait(&query_call);
+    EXPECT(query_call.err == NULL || number % 3 == 2);
 }
 
 /* Starts runs and waits for the end of each. */

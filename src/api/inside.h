@@ -6,26 +6,26 @@
 #include "base/map.h"
 #include "fiber/sync.h"
 
-/* What belongs to one loop of the process. */
 #define HOLD_BUCKETS 1024
 
+/* What belongs to one loop of the process; only that loop touches it. */
 struct api_loop {
     struct list parked;         /* struct parked: calls that wait here */
-    struct latch open;          /* as many */
-    struct map *askers;         /* query id → struct asker: queries that wait for an answer */
-    size_t asked_bytes;         /* of them, about */
-    struct grpc_client **peers; /* by cluster of the group, made when needed; NULL: none yet */
-    struct map *quotas;         /* kind and domain → struct quota; NULL: none was asked for yet */
+    struct latch open;          /* one per parked call, and per fiber that the api must wait for */
+    struct map *queriers;       /* query id → struct querier: queries that wait for an answer */
+    size_t query_bytes;         /* what they take, about */
+    struct grpc_client **peers; /* by cluster of the group, made at first use; NULL: none yet */
+    struct map *quotas;         /* kind and domain → struct quota; NULL: none was needed yet */
     struct map *held;           /* domain id → struct hold_domain; NULL: none was held yet */
 };
 
 struct api {
     struct api_options options;
     atomic_bool is_draining;
-    /* Calls that wait for the end of a graceful failover, or just did, and those that were sent to
-     * other clusters, by hash of their workflow (hold.h). */
+    /* How many calls wait for the end of a graceful failover, have just waited, or were sent to
+     * another cluster, by hash of their workflow id (forward/hold.h). */
     atomic_uint held[HOLD_BUCKETS];
-    struct api_loop *loops; /* one each */
+    struct api_loop *loops; /* by index of the loop */
     unsigned loop_count;
     struct quotas *quotas;
     uint8_t *quota_kinds;           /* by index of the method */
@@ -39,17 +39,16 @@ api_of(const struct rpc_call *call)
     return call->door;
 }
 
-/* --- calls that wait (parked.c) ------------------------------------------------------------------
- */
+/* --- calls that wait (parked.c) ---- */
 
 /* A call that waits as a record, without a fiber: a poll for tasks, a wait for history. Embedded in
- * what it waits with, all of which lives in an arena of its own, since the caller may go, and its
- * call with it, while others still hold the record. Everything happens on the loop of the call. */
+ * a larger record that lives in an arena of its own: the caller may go, and its call with it, while
+ * matching or a shard still holds the record. Everything happens on the loop of the call. */
 struct parked {
-    /* Set by its maker. */
+    /* Set before parked_begin. */
     struct api *api;
     struct arena *arena;
-    /* The caller has gone, or the server drains: let it end soon. No yield. */
+    /* The caller has gone (`call` is NULL), or the server drains: end it soon. No yield. */
     void (*hurry)(struct parked *parked);
     /* Set by parked_begin. */
     struct rpc_call *call; /* NULL: the caller has gone, or was answered */
@@ -57,17 +56,17 @@ struct parked {
     struct list node;      /* in the loop's list */
 };
 
-/* Parks the call. The handler returns NULL then. Only if fiber_is_cancelled() is false. */
+/* Parks the call; the handler returns NULL then. In the call's fiber, which must not be cancelled:
+ * that the caller has gone is reported only once. */
 void parked_begin(struct parked *parked, struct rpc_call *call);
-/* Answers, if somebody still waits for it: the response of the call, or the error. */
+/* Answers, if the caller still waits: with the call's response, or the error. */
 void parked_answer(struct parked *parked, struct error *err);
-/* It waits no more: answered or gone. Frees it with its arena. */
+/* Ends the record, whose caller was answered or has gone. Frees it with its arena. */
 void parked_end(struct parked *parked);
 
-/* --- the caller (headers.c) ----------------------------------------------------------------------
- */
+/* --- the caller (headers.c) ---- */
 
-/* Who calls, as its headers say; "" where they do not. In the call's arena. */
+/* Who calls, as the headers say; "" where they do not. In the call's arena. */
 struct caller {
     const char *name, *feature_version, *library_version;
 };
@@ -78,11 +77,11 @@ struct caller_partition {
     size_t count;
 };
 void api_caller_partition(const struct rpc_call *call, struct caller_partition *partition);
-/* Does the caller want to see all that was committed before its call, in lists too? */
+/* Must lists show all that was committed before the call? (Header cadenza-consistency.) */
 bool api_caller_wants_committed(const struct rpc_call *call);
 /* The isolation group that a worker says it is in; "": none. In the call's arena. */
 const char *api_worker_group(const struct rpc_call *call);
-/* Do isolation groups count in the domain? */
+/* Are isolation groups enabled in the domain? */
 bool api_isolates(const struct api *api, const char *domain_name);
 /* Does the caller understand history that comes in blobs? */
 bool api_caller_reads_raw_history(const struct rpc_call *call);
@@ -94,68 +93,75 @@ must_use struct error *caller_check_strong_queries(const struct caller *caller,
                                                    struct arena *arena);
 /* What belongs to this loop (parked.c). */
 struct api_loop *api_here(struct api *api);
-/* Hooks of the table. */
+/* Hooks of the table (rpc/service.h). api_admit: refuses while the server drains, and clients that
+ * are too new. */
 struct error *api_admit(struct rpc_call *call);
+/* Errors that the caller does not know become what it knew before. */
 struct error *api_refine(struct rpc_call *call, struct error *err);
 
-/* --- quotas (quota.c) ----------------------------------------------------------------------------
- */
+/* --- quotas (quota.c) ---- */
 
+/* Parts of api_new and api_free. */
 void quota_init(struct api *api);
 void quota_free(struct api *api);
-/* One more call about a domain that is there. Error: ERR_SERVICE_BUSY, it or the host had too many
- * (H-026). No yield. */
+/* Counts a call about a domain that exists. A poll may wait for its turn (H-028): yields. Error:
+ * ERR_SERVICE_BUSY, too many of its kind came for the domain or the host (H-026). */
 must_use struct error *quota_check(struct rpc_call *call, const char *domain);
-/* One more question for lists of a domain, whose most per second is in this setting. Error:
+/* Counts a list, scan or count of a domain; the setting has the most per second. Error:
  * ERR_SERVICE_BUSY (H-032). No yield. */
 must_use struct error *quota_check_list(struct rpc_call *call, const char *domain,
                                         enum dynamic_key key);
 
-/* --- calls that another cluster answers (forward.c) ----------------------------------------------
- */
+/* --- calls that another cluster answers (forward.c, send.c) ---- */
 
+/* Part of api_new. */
 void forward_init(struct api *api);
-/* On each loop, then once. */
+/* Parts of api_free: the first on each loop, then the second once. */
 void forward_close_here(struct api *api);
 void forward_free(struct api *api);
-/* The hook of the table: here, or where the workflow is active. */
+/* Part of api_drain, on each loop: wakes the calls that wait here for the end of a graceful
+ * failover; they see that the server drains and end with an error. No yield. */
+void hold_hurry_here(struct api *api);
+/* Part of api_free, on each loop, when no call waits any more. */
+void hold_close_here(struct api *api);
+/* The hook of the table: answers the call here, or where its workflow is active. Yields. */
 struct error *api_serve(struct rpc_call *call, struct error *(*handle)(struct rpc_call *call));
-/* May a call about the domain be sent on to another cluster? Not one that was sent on to here, nor
- * where the policy or the domain's setting says otherwise. No yield. */
+/* May the call, about this domain, be sent on to another cluster? Not one that another cluster
+ * sent, nor where the policy or the domain's setting forbids it. No yield. */
 bool forward_is_allowed(const struct rpc_call *call, const struct domain *domain);
 /* The other cluster's answer becomes that of the call, as it came. Yields. Errors: the other
  * cluster's, ERR_UNAVAILABLE. */
 must_use struct error *forward_to(struct rpc_call *call, const char *domain_name,
                                   const char *cluster_name);
-/* Does the caller want every call to be answered where the workflow is active? */
+/* Does the caller ask by a feature flag that every call is answered where the workflow is active?
+ */
 bool api_caller_forwards(const struct rpc_call *call);
-/* The group that the caller says it is in, as a call that goes on to another cluster says it;
- * empty: none. */
+/* The isolation group of the caller, as the header of a forwarded call has it; empty: none. */
 struct slice api_forwarded_partition(const struct rpc_call *call);
 /* Did another cluster send the call on? */
 bool api_is_forwarded(const struct rpc_call *call);
-/* The header by which it says so. */
+/* The header that says so, and the one with the caller's isolation group. */
 #define HEADER_FORWARDED_BY "cadence-forwarding-cluster"
 #define HEADER_PARTITION    "cadence-workflow-partition-config"
 
-/* The same question as api_ask_cluster (api.h), with the headers of a call: its token, for one. */
-must_use struct error *api_ask_as_caller(struct rpc_call *call, const char *cluster_name,
-                                         const char *path, const ProtobufCMessage *request,
-                                         const ProtobufCMessageDescriptor *type,
-                                         ProtobufCMessage **response);
+/* The same as api_call_cluster (api.h), with the headers of a call: its token, for one. */
+must_use struct error *api_call_cluster_as_caller(struct rpc_call *call, const char *cluster_name,
+                                                  const char *path, const ProtobufCMessage *request,
+                                                  const ProtobufCMessageDescriptor *type,
+                                                  ProtobufCMessage **response);
 
-/* --- graceful failovers (graceful.c) -------------------------------------------------------------
- */
+/* --- graceful failovers (graceful.c) ---- */
 
 /* What a call wants to move. */
 struct graceful_request {
     const char *domain_name;
     const char *active_cluster_name;       /* "": not given */
     const API(ActiveClusters) *attributes; /* NULL: not given */
-    const GOOGLE(Duration) *timeout;       /* NULL: by force; then all of this does nothing */
+    /* NULL: by force; then graceful_check and graceful_count do nothing. */
+    const GOOGLE(Duration) *timeout;
 };
 /* May it begin, as far as the other clusters are concerned? Yields. Errors: ERR_BAD_REQUEST
- * (another cluster is to be asked, or has a failover under way), ERR_INTERNAL (one does not
+ * (another cluster has to be called, or has a failover under way), ERR_INTERNAL (one does not
  * answer). */
 must_use struct error *graceful_check(struct rpc_call *call,
                                       const struct graceful_request *request);
@@ -166,25 +172,74 @@ void graceful_count(struct rpc_call *call, const struct graceful_request *reques
 must_use struct error *graceful_show(struct rpc_call *call, const struct domain *domain,
                                      API(Domain) *shown);
 
-/* Handlers, one file per service. */
-struct error *api_health(struct rpc_call *call);
-struct error *api_grpc_health_check(struct rpc_call *call);
-struct error *api_get_cluster_info(struct rpc_call *call);
-struct error *api_list_entities(struct rpc_call *call);
-struct error *api_get_entity(struct rpc_call *call);
-struct error *api_set_entities(struct rpc_call *call);
-struct error *api_delete_entities(struct rpc_call *call);
-struct error *api_list_watchers(struct rpc_call *call);
-struct error *api_get_search_attributes(struct rpc_call *call);
-struct error *api_add_search_attribute(struct rpc_call *call);
+/* --- the handlers ---- */
+
+/* Each fills the response, or says why not (rpc/service.h). In the call's fiber; may yield. By
+ * folder: */
+
+/* workflow/: clients: what is done with runs. */
+struct error *api_diagnose_workflow(struct rpc_call *call);
+struct error *api_reset_workflow(struct rpc_call *call);
+struct error *api_refresh_tasks(struct rpc_call *call);
+struct error *api_delete_workflow(struct rpc_call *call);
+struct error *api_restart_workflow(struct rpc_call *call);
+struct error *api_start_workflow(struct rpc_call *call);
+struct error *api_signal_with_start(struct rpc_call *call);
+struct error *api_start_workflow_later(struct rpc_call *call);
+struct error *api_signal_with_start_later(struct rpc_call *call);
+struct error *api_signal_workflow(struct rpc_call *call);
+struct error *api_request_cancel_workflow(struct rpc_call *call);
+struct error *api_terminate_workflow(struct rpc_call *call);
+struct error *api_describe_workflow(struct rpc_call *call);
+
+/* history/: clients: histories. */
+struct error *api_get_history(struct rpc_call *call);
+
+/* query/: clients and workers: queries. */
+struct error *api_query_workflow(struct rpc_call *call);
+struct error *api_complete_query(struct rpc_call *call);
+
+/* visibility/: clients: which runs there are. */
+struct error *api_list_archived_workflows(struct rpc_call *call);
 struct error *api_list_workflows(struct rpc_call *call);
 struct error *api_scan_workflows(struct rpc_call *call);
 struct error *api_list_open_workflows(struct rpc_call *call);
 struct error *api_list_closed_workflows(struct rpc_call *call);
-struct error *api_list_archived_workflows(struct rpc_call *call);
 struct error *api_count_workflows(struct rpc_call *call);
 struct error *api_rebuild_visibility(struct rpc_call *call);
-struct error *api_describe_cluster(struct rpc_call *call);
+struct error *api_get_search_attributes(struct rpc_call *call);
+struct error *api_add_search_attribute(struct rpc_call *call);
+
+/* schedule/: clients: schedules. */
+struct error *api_create_schedule(struct rpc_call *call);
+struct error *api_update_schedule(struct rpc_call *call);
+struct error *api_delete_schedule(struct rpc_call *call);
+struct error *api_pause_schedule(struct rpc_call *call);
+struct error *api_unpause_schedule(struct rpc_call *call);
+struct error *api_backfill_schedule(struct rpc_call *call);
+struct error *api_describe_schedule(struct rpc_call *call);
+struct error *api_list_schedules(struct rpc_call *call);
+
+/* worker/: workers: polls and their answers; task lists. */
+struct error *api_complete_activity(struct rpc_call *call);
+struct error *api_complete_activity_by_id(struct rpc_call *call);
+struct error *api_fail_activity(struct rpc_call *call);
+struct error *api_fail_activity_by_id(struct rpc_call *call);
+struct error *api_cancel_activity(struct rpc_call *call);
+struct error *api_cancel_activity_by_id(struct rpc_call *call);
+struct error *api_heartbeat_activity(struct rpc_call *call);
+struct error *api_heartbeat_activity_by_id(struct rpc_call *call);
+struct error *api_poll_decision(struct rpc_call *call);
+struct error *api_poll_activity(struct rpc_call *call);
+struct error *api_reset_sticky(struct rpc_call *call);
+struct error *api_describe_task_list(struct rpc_call *call);
+struct error *api_list_task_list_partitions(struct rpc_call *call);
+struct error *api_get_task_lists_by_domain(struct rpc_call *call);
+struct error *api_update_task_list_partitions(struct rpc_call *call);
+struct error *api_complete_decision(struct rpc_call *call);
+struct error *api_fail_decision(struct rpc_call *call);
+
+/* domain/: domains, and isolation groups. */
 struct error *api_register_domain(struct rpc_call *call);
 struct error *api_describe_domain(struct rpc_call *call);
 struct error *api_list_domains(struct rpc_call *call);
@@ -195,7 +250,19 @@ struct error *api_delete_domain(struct rpc_call *call);
 struct error *api_list_failover_history(struct rpc_call *call);
 struct error *api_get_async_configuration(struct rpc_call *call);
 struct error *api_update_async_configuration(struct rpc_call *call);
-struct error *api_backup(struct rpc_call *call);
+struct error *api_get_global_groups(struct rpc_call *call);
+struct error *api_update_global_groups(struct rpc_call *call);
+struct error *api_get_domain_groups(struct rpc_call *call);
+struct error *api_update_domain_groups(struct rpc_call *call);
+
+/* entity/: operators and other clusters: the entity table. */
+struct error *api_list_entities(struct rpc_call *call);
+struct error *api_get_entity(struct rpc_call *call);
+struct error *api_set_entities(struct rpc_call *call);
+struct error *api_delete_entities(struct rpc_call *call);
+struct error *api_list_watchers(struct rpc_call *call);
+
+/* admin/: operators; health. */
 struct error *api_admin_describe_workflow(struct rpc_call *call);
 struct error *api_admin_describe_host(struct rpc_call *call);
 struct error *api_admin_describe_shards(struct rpc_call *call);
@@ -205,63 +272,20 @@ struct error *api_admin_maintain_corrupt(struct rpc_call *call);
 struct error *api_admin_refresh_tasks(struct rpc_call *call);
 struct error *api_admin_remove_task(struct rpc_call *call);
 struct error *api_admin_reset_queue(struct rpc_call *call);
-struct error *api_hot_workflows(struct rpc_call *call);
+struct error *api_list_audit_records(struct rpc_call *call);
 struct error *api_list_divergences(struct rpc_call *call);
-struct error *api_list_failing_decisions(struct rpc_call *call);
 struct error *api_describe_rebuild(struct rpc_call *call);
 struct error *api_rebuild_run(struct rpc_call *call);
-struct error *api_list_audit_records(struct rpc_call *call);
+struct error *api_list_failing_decisions(struct rpc_call *call);
+struct error *api_hot_workflows(struct rpc_call *call);
+struct error *api_health(struct rpc_call *call);
+struct error *api_grpc_health_check(struct rpc_call *call);
+struct error *api_get_cluster_info(struct rpc_call *call);
+struct error *api_describe_cluster(struct rpc_call *call);
+struct error *api_backup(struct rpc_call *call);
 struct error *api_get_dynamic_config(struct rpc_call *call);
 struct error *api_update_dynamic_config(struct rpc_call *call);
 struct error *api_restore_dynamic_config(struct rpc_call *call);
 struct error *api_list_dynamic_config(struct rpc_call *call);
-
-struct error *api_start_workflow(struct rpc_call *call);
-struct error *api_signal_workflow(struct rpc_call *call);
-struct error *api_signal_with_start(struct rpc_call *call);
-struct error *api_start_workflow_later(struct rpc_call *call);
-struct error *api_signal_with_start_later(struct rpc_call *call);
-struct error *api_request_cancel_workflow(struct rpc_call *call);
-struct error *api_terminate_workflow(struct rpc_call *call);
-struct error *api_restart_workflow(struct rpc_call *call);
-struct error *api_reset_workflow(struct rpc_call *call);
-struct error *api_refresh_tasks(struct rpc_call *call);
-struct error *api_delete_workflow(struct rpc_call *call);
-struct error *api_describe_workflow(struct rpc_call *call);
-struct error *api_describe_task_list(struct rpc_call *call);
-struct error *api_list_task_list_partitions(struct rpc_call *call);
-struct error *api_get_task_lists_by_domain(struct rpc_call *call);
-struct error *api_update_task_list_partitions(struct rpc_call *call);
-struct error *api_get_global_groups(struct rpc_call *call);
-struct error *api_update_global_groups(struct rpc_call *call);
-struct error *api_get_domain_groups(struct rpc_call *call);
-struct error *api_update_domain_groups(struct rpc_call *call);
-struct error *api_get_history(struct rpc_call *call);
-struct error *api_query_workflow(struct rpc_call *call);
-struct error *api_diagnose_workflow(struct rpc_call *call);
-
-struct error *api_create_schedule(struct rpc_call *call);
-struct error *api_describe_schedule(struct rpc_call *call);
-struct error *api_list_schedules(struct rpc_call *call);
-struct error *api_update_schedule(struct rpc_call *call);
-struct error *api_delete_schedule(struct rpc_call *call);
-struct error *api_pause_schedule(struct rpc_call *call);
-struct error *api_unpause_schedule(struct rpc_call *call);
-struct error *api_backfill_schedule(struct rpc_call *call);
-
-struct error *api_poll_decision(struct rpc_call *call);
-struct error *api_poll_activity(struct rpc_call *call);
-struct error *api_complete_decision(struct rpc_call *call);
-struct error *api_fail_decision(struct rpc_call *call);
-struct error *api_reset_sticky(struct rpc_call *call);
-struct error *api_complete_query(struct rpc_call *call);
-struct error *api_complete_activity(struct rpc_call *call);
-struct error *api_complete_activity_by_id(struct rpc_call *call);
-struct error *api_fail_activity(struct rpc_call *call);
-struct error *api_fail_activity_by_id(struct rpc_call *call);
-struct error *api_cancel_activity(struct rpc_call *call);
-struct error *api_cancel_activity_by_id(struct rpc_call *call);
-struct error *api_heartbeat_activity(struct rpc_call *call);
-struct error *api_heartbeat_activity_by_id(struct rpc_call *call);
 
 #endif

@@ -1,4 +1,4 @@
-/* archive.c - what the archive of a cluster is: whether it is on, and who may work with it now. See
+/* archive.c - what the archive of a cluster is: whether it is on, and who may use it now. See
  * archive.h. */
 #include "archive/inside.h"
 #include "base/check.h"
@@ -9,7 +9,7 @@
 #include "fiber/timer.h"
 
 #define TURN_LOOK (2 * NS_PER_MS)
-#define TURN_WAIT (10 * NS_PER_S) /* for one's turn to read */
+#define TURN_WAIT (10 * NS_PER_S) /* for a turn to read */
 
 /* Cadence's names. */
 static void
@@ -22,13 +22,13 @@ find_series(struct archive *archive, struct metrics *metrics)
         metrics, "history_archiver_archive_success", "Histories that were archived.", labels);
     archive->failures[ARCHIVE_HISTORY] =
         metrics_counter(metrics, "history_archiver_archive_transient_error",
-                        "Attempts to archive a history that failed, and are made again.", labels);
+                        "Attempts to archive a history that failed and are retried.", labels);
     archive->successes[ARCHIVE_VISIBILITY] =
         metrics_counter(metrics, "visibility_archiver_archive_success",
-                        "Records of lists that were archived.", labels);
+                        "Visibility records that were archived.", labels);
     archive->failures[ARCHIVE_VISIBILITY] =
         metrics_counter(metrics, "visibility_archiver_archive_transient_error",
-                        "Attempts to archive a record that failed, and are made again.", labels);
+                        "Attempts to archive a record that failed and are retried.", labels);
 }
 
 struct archive *
@@ -93,7 +93,8 @@ archive_check_uri(struct archive *archive, enum archive_kind kind, const char *u
     int64_t modified;
     uint64_t size;
     err = file_stat(folder, &modified, &size, arena);
-    if (err != NULL) /* not there yet is fine; what cannot be reached is told when it is used */
+    if (err != NULL) /* not there yet is fine; a folder that cannot be reached is reported when it
+                        is used */
         return NULL;
     err = folder_sync(folder, arena); /* of a file it fails */
     return err == NULL ? NULL

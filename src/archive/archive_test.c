@@ -4,7 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "archive/sample.h"
+#include "archive/test/sample.h"
 #include "base/check.h"
 #include "fiber/file.h"
 #include "fiber/linux/linux.h"

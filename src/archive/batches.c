@@ -1,7 +1,7 @@
 /* batches.c - an archived history is an array of batches; some of them become wire bytes again.
  *
- * A batch is found by its brackets before it is read: so the end of the bytes is told from what is
- * broken. */
+ * A batch is found by its brackets before it is read: so the end of the bytes is distinguished from
+ * damage. */
 #include "archive/inside.h"
 #include "base/check.h"
 #include "base/json.h"

@@ -1,14 +1,15 @@
-/* files.c - one file into an archive, whole or not at all. See inside.h.
+/* files.c - one file into an archive, as a whole or not at all. See inside.h.
  *
- * It is written beside, under a name that nobody else writes to and that no reader takes for a
- * file of the archive; synced, renamed, and its folder synced. Folders are made first, and each is
- * durable before anything is put into it: somebody else may have made it and not synced it yet, so
- * all of them are synced once, and then known. What a crash leaves beside is garbage. */
+ * It is written under a temporary name, which nobody else writes to and no reader takes for a file
+ * of the archive; then it is synced and renamed, and its folder is synced. Folders are made first,
+ * and each is durable before anything is put into it: another process may have made it and not
+ * synced it yet, so all of them are synced once and then remembered. Temporary files that a crash
+ * leaves are garbage. */
 #include "archive/inside.h"
 #include "base/check.h"
 #include "base/farm.h"
 #include "fiber/file.h"
-#include "fiber/mark.h"
+#include "fiber/probe.h"
 
 /* --- folders ---- */
 
@@ -30,21 +31,21 @@ folder_note(struct archive *archive, const char *folder)
     atomic_store(folder_slot(archive, folder), farm_fingerprint64(slice_text(folder)));
 }
 
-/* Some failure: it may be that somebody took the folder away. */
+/* After a failure: the folder may have been removed. */
 static void
 folder_forget(struct archive *archive, const char *folder)
 {
     atomic_store(folder_slot(archive, folder), 0);
 }
 
-/* One folder, in one that is durable. Where we may not look at the parent, it is not ours and was
- * there before. */
+/* One folder, in one that is durable. If we may not look at the parent, the folder is not ours and
+ * was there before. */
 static struct error *
-make_folder(const struct parcel *parcel, const char *path, const char *parent)
+make_folder(const struct archive_file *archive_file, const char *path, const char *parent)
 {
     int64_t modified;
     uint64_t size;
-    struct arena *arena = parcel->arena;
+    struct arena *arena = archive_file->arena;
     struct error *err = file_stat(path, &modified, &size, arena);
     bool is_new = err != NULL && err->kind == ERR_NOT_FOUND;
     if (err != NULL && !is_new)
@@ -52,8 +53,8 @@ make_folder(const struct parcel *parcel, const char *path, const char *parent)
     if (is_new) {
         err = folder_create(path, arena);
         if (err == NULL)
-            err = file_set_mode(path, parcel->archive->options.settings[parcel->kind].dir_mode,
-                                arena);
+            err = file_set_mode(
+                path, archive_file->archive->options.settings[archive_file->kind].dir_mode, arena);
         if (err != NULL)
             return err;
     }
@@ -63,106 +64,112 @@ make_folder(const struct parcel *parcel, const char *path, const char *parent)
 
 /* The folder and all above it. */
 static struct error *
-make_folders(const struct parcel *parcel, const char *folder)
+make_folders(const struct archive_file *archive_file, const char *folder)
 {
     struct error *err = NULL;
     check(folder[0] == '/');
-    if (folder_is_known(parcel->archive, folder))
+    if (folder_is_known(archive_file->archive, folder))
         return NULL;
     const char *parent = "/";
     for (const char *at = folder; err == NULL && *at != '\0';) {
         at += strspn(at, "/");
         at += strcspn(at, "/");
-        const char *path = arena_text_of(parcel->arena, slice_of(folder, (size_t)(at - folder)));
+        const char *path =
+            arena_text_of(archive_file->arena, slice_of(folder, (size_t)(at - folder)));
         at += strspn(at, "/");
-        err = make_folder(parcel, path, parent);
+        err = make_folder(archive_file, path, parent);
         parent = path;
     }
     if (err == NULL)
-        folder_note(parcel->archive, folder);
+        folder_note(archive_file->archive, folder);
     return err;
 }
 
 /* --- the file ---- */
 
 static void
-close_file(struct parcel *parcel)
+close_file(struct archive_file *archive_file)
 {
-    if (parcel->file != NULL)
-        file_close(parcel->file);
-    parcel->file = NULL;
+    if (archive_file->file != NULL)
+        file_close(archive_file->file);
+    archive_file->file = NULL;
 }
 
 void
-parcel_drop(struct parcel *parcel)
+archive_file_drop(struct archive_file *archive_file)
 {
-    close_file(parcel);
-    if (parcel->path == NULL)
+    close_file(archive_file);
+    if (archive_file->path == NULL)
         return;
-    struct error *err = file_remove(parcel->path, parcel->arena);
+    struct error *err = file_remove(archive_file->path, archive_file->arena);
     if (err != NULL)
-        log_debug(parcel->archive->options.log, "A file beside an archive stays.", log_error(err));
-    parcel->path = NULL;
+        log_debug(archive_file->archive->options.log,
+                  "An unfinished file of an archive could not be removed.", log_error(err));
+    archive_file->path = NULL;
 }
 
 /* An error ends it. */
 static struct error *
-settle(struct parcel *parcel, struct error *err)
+complete(struct archive_file *archive_file, struct error *err)
 {
     if (err == NULL)
         return NULL;
-    parcel_drop(parcel);
-    folder_forget(parcel->archive, parcel->folder);
-    mark("archive_file_failed");
+    archive_file_drop(archive_file);
+    folder_forget(archive_file->archive, archive_file->folder);
+    probe("archive_file_failed");
     return err;
 }
 
 struct error *
-parcel_open(struct parcel *parcel, const char *root, const char *owner)
+archive_file_open(struct archive_file *archive_file, const char *root, const char *owner)
 {
-    check(parcel->file == NULL && strchr(parcel->name, '/') == NULL);
-    struct error *err = make_folders(parcel, root);
+    check(archive_file->file == NULL && archive_file->path == NULL && archive_file->size == 0);
+    check(strchr(archive_file->name, '/') == NULL);
+    struct error *err = make_folders(archive_file, root);
     if (err == NULL)
-        err = make_folders(parcel, parcel->folder);
+        err = make_folders(archive_file, archive_file->folder);
     if (err != NULL)
-        return settle(parcel, err);
-    const char *path = arena_format(parcel->arena, "%s/.%s.%s.new", root, parcel->name, owner);
-    err = file_open(path, FILE_WRITE | FILE_CREATE | FILE_TRUNCATE, parcel->arena, &parcel->file);
+        return complete(archive_file, err);
+    const char *path =
+        arena_format(archive_file->arena, "%s/.%s.%s.new", root, archive_file->name, owner);
+    err = file_open(path, FILE_WRITE | FILE_CREATE | FILE_TRUNCATE, archive_file->arena,
+                    &archive_file->file);
     if (err == NULL)
-        parcel->path = path;
-    return settle(parcel, err);
+        archive_file->path = path;
+    return complete(archive_file, err);
 }
 
 struct error *
-parcel_append(struct parcel *parcel, struct slice bytes)
+archive_file_append(struct archive_file *archive_file, struct slice bytes)
 {
-    check(parcel->file != NULL);
+    check(archive_file->file != NULL && archive_file->path != NULL);
+    struct error *err = file_write(archive_file->file, archive_file->size, bytes.data, bytes.length,
+                                   archive_file->arena);
+    archive_file->size += bytes.length;
+    return complete(archive_file, err);
+}
+
+struct error *
+archive_file_publish(struct archive_file *archive_file)
+{
+    struct arena *arena = archive_file->arena;
+    check(archive_file->file != NULL && archive_file->path != NULL);
+    const char *path = arena_format(arena, "%s/%s", archive_file->folder, archive_file->name);
     struct error *err =
-        file_write(parcel->file, parcel->size, bytes.data, bytes.length, parcel->arena);
-    parcel->size += bytes.length;
-    return settle(parcel, err);
-}
-
-struct error *
-parcel_deliver(struct parcel *parcel)
-{
-    struct arena *arena = parcel->arena;
-    check(parcel->file != NULL && parcel->path != NULL);
-    const char *path = arena_format(arena, "%s/%s", parcel->folder, parcel->name);
-    struct error *err = file_set_mode(
-        parcel->path, parcel->archive->options.settings[parcel->kind].file_mode, arena);
-#ifndef CADENZA_PLANT_archive_unsynced
+        file_set_mode(archive_file->path,
+                      archive_file->archive->options.settings[archive_file->kind].file_mode, arena);
+#ifndef CADENZA_FAULT_archive_unsynced
     if (err == NULL)
-        err = file_sync(parcel->file, arena);
+        err = file_sync(archive_file->file, arena);
 #endif
-    close_file(parcel);
+    close_file(archive_file);
     if (err == NULL)
-        err = file_rename(parcel->path, path, arena);
+        err = file_rename(archive_file->path, path, arena);
     if (err != NULL)
-        return settle(parcel, err);
-    parcel->path = NULL;
-#ifndef CADENZA_PLANT_archive_unsynced
-    err = folder_sync(parcel->folder, arena);
+        return complete(archive_file, err);
+    archive_file->path = NULL;
+#ifndef CADENZA_FAULT_archive_unsynced
+    err = folder_sync(archive_file->folder, arena);
 #endif
-    return settle(parcel, err);
+    return complete(archive_file, err);
 }

@@ -3,7 +3,7 @@
  * At stake: the run is deleted because the archive said that it has it. Method: one put, and a
  * crash at its first, second, … write to the disk, until none is left to crash at; whatever of it
  * survived, what was promised must be there whole, and nothing else may be seen in part. */
-#include "archive/sample.h"
+#include "archive/test/sample.h"
 #include "fiber/clock.h"
 #include "fiber/fiber.h"
 #include "fiber/file.h"
@@ -12,7 +12,7 @@
 
 #define BATCHES 10
 
-struct trial {
+struct archive_fixture {
     size_t payload;
     bool is_put;  /* the archive said that it has it */
     bool is_seen; /* it was found after the crash */
@@ -21,12 +21,12 @@ struct trial {
 static void
 put_fiber(void *argument)
 {
-    struct trial *trial = argument;
+    struct archive_fixture *archive_fixture = argument;
     struct arena *arena = arena_new(0);
     struct dynamic *dynamic = dynamic_new(NULL);
     struct archive *archive = sample_archive(dynamic, "one");
-    EXPECT_OK(archive_put(archive, sample_run(arena, BATCHES, trial->payload), arena));
-    trial->is_put = true;
+    EXPECT_OK(archive_put(archive, sample_run(arena, BATCHES, archive_fixture->payload), arena));
+    archive_fixture->is_put = true;
     archive_free(archive);
     dynamic_free(dynamic);
     arena_free(arena);
@@ -51,11 +51,11 @@ count_listed(struct archive *archive, const struct archive_run *run, struct aren
 static void
 look_fiber(void *argument)
 {
-    struct trial *trial = argument;
+    struct archive_fixture *archive_fixture = argument;
     struct arena *arena = arena_new(0);
     struct dynamic *dynamic = dynamic_new(NULL);
     struct archive *archive = sample_archive(dynamic, "one");
-    struct archive_run *run = sample_run(arena, BATCHES, trial->payload);
+    struct archive_run *run = sample_run(arena, BATCHES, archive_fixture->payload);
     struct slice events = {0};
     struct error *err = sample_read(archive, run, 3, arena, &events);
     EXPECT(err == NULL || err->kind == ERR_ENTITY_NOT_EXISTS);
@@ -63,8 +63,8 @@ look_fiber(void *argument)
         EXPECT(slice_equal(events, sample_events(run, arena)));
     size_t listed = count_listed(archive, run, arena);
     EXPECT(listed == 0 || err == NULL); /* who is listed has a history */
-    trial->is_seen = err == NULL && listed == 1;
-    EXPECT(trial->is_seen || !trial->is_put);
+    archive_fixture->is_seen = err == NULL && listed == 1;
+    EXPECT(archive_fixture->is_seen || !archive_fixture->is_put);
     EXPECT_OK(archive_put(archive, run, arena)); /* what was left beside is not in the way */
     EXPECT_OK(sample_read(archive, run, 3, arena, &events));
     EXPECT(slice_equal(events, sample_events(run, arena)));
@@ -86,19 +86,19 @@ crash_at(uint64_t seed, uint64_t k, size_t payload, unsigned *seen)
 {
     struct world *world = world_new(.seed = seed * 1000 + k);
     struct host *host = world_add_host(world, "alone", 1);
-    struct trial trial = {.payload = payload};
+    struct archive_fixture archive_fixture = {.payload = payload};
     host_crash_at_write(host, k);
-    host_start(host, put_fiber, &trial);
+    host_start(host, put_fiber, &archive_fixture);
     EXPECT(world_run_until(world, has_ended, host, 600 * NS_PER_S));
-    bool is_over = trial.is_put;
+    bool is_over = archive_fixture.is_put;
     host_crash_at_write(host, 0);
     if (is_over) { /* and then the power fails */
-        host_start(host, put_fiber, &trial);
+        host_start(host, put_fiber, &archive_fixture);
         EXPECT(world_run_until(world, has_ended, host, 600 * NS_PER_S));
     }
-    host_start(host, look_fiber, &trial);
+    host_start(host, look_fiber, &archive_fixture);
     EXPECT(world_run_until(world, has_ended, host, 600 * NS_PER_S));
-    *seen += trial.is_seen;
+    *seen += archive_fixture.is_seen;
     world_free(world);
     return !is_over;
 }
@@ -119,7 +119,7 @@ TEST(archive_files, a_crash_at_any_write_leaves_a_file_whole_or_none)
 
 struct promise {
     struct host *host;
-    struct trial trial;
+    struct archive_fixture archive_fixture;
     bool is_held; /* the host waits to be crashed */
 };
 
@@ -127,7 +127,7 @@ static void
 put_and_hold(void *argument)
 {
     struct promise *promise = argument;
-    put_fiber(&promise->trial);
+    put_fiber(&promise->archive_fixture);
     promise->is_held = true;
     scoped(arena_drop) struct arena *arena = arena_new(0);
     (void)!fiber_sleep(3600 * NS_PER_S, arena);
@@ -147,16 +147,16 @@ TEST(archive_files, what_was_put_is_there_after_the_power_failed)
         host_start(promise.host, put_and_hold, &promise);
         EXPECT(world_run_until(world, is_held, &promise, 600 * NS_PER_S));
         host_crash(promise.host);
-        host_start(promise.host, look_fiber, &promise.trial);
+        host_start(promise.host, look_fiber, &promise.archive_fixture);
         EXPECT(world_run_until(world, has_ended, promise.host, 600 * NS_PER_S));
-        EXPECT(promise.trial.is_seen);
+        EXPECT(promise.archive_fixture.is_seen);
         world_free(world);
     }
 }
 
 /* --- two owners, and a disk without room ---- */
 
-struct rivals {
+struct candidates {
     struct archive *archive;
     struct arena *arenas[2];
     struct latch latch;
@@ -164,35 +164,35 @@ struct rivals {
 };
 
 static void
-rival_fiber(void *argument)
+candidate_fiber(void *argument)
 {
-    struct rivals *rivals = argument;
-    unsigned number = rivals->next++;
+    struct candidates *candidates = argument;
+    unsigned number = candidates->next++;
     for (int i = 0; i < 20; i++) {
-        struct archive_run *run = sample_run(rivals->arenas[number], BATCHES, 1000);
+        struct archive_run *run = sample_run(candidates->arenas[number], BATCHES, 1000);
         run->range_id = 100 + number;
-        EXPECT_OK(archive_put(rivals->archive, run, rivals->arenas[number]));
+        EXPECT_OK(archive_put(candidates->archive, run, candidates->arenas[number]));
         struct slice events;
-        EXPECT_OK(sample_read(rivals->archive, run, 100, rivals->arenas[number], &events));
-        EXPECT(slice_equal(events, sample_events(run, rivals->arenas[number])));
+        EXPECT_OK(sample_read(candidates->archive, run, 100, candidates->arenas[number], &events));
+        EXPECT(slice_equal(events, sample_events(run, candidates->arenas[number])));
     }
-    latch_done(&rivals->latch);
+    latch_done(&candidates->latch);
 }
 
 static void
-rivals_fiber(void *argument)
+candidates_fiber(void *argument)
 {
     struct dynamic *dynamic = dynamic_new(NULL);
-    struct rivals rivals = {.archive = sample_archive(dynamic, "one"),
-                            .arenas = {arena_new(0), arena_new(0)}};
-    latch_init(&rivals.latch, 2);
-    fiber_start("rival", rival_fiber, &rivals);
-    fiber_start("rival", rival_fiber, &rivals);
-    latch_wait(&rivals.latch);
-    archive_free(rivals.archive);
+    struct candidates candidates = {.archive = sample_archive(dynamic, "one"),
+                                    .arenas = {arena_new(0), arena_new(0)}};
+    latch_init(&candidates.latch, 2);
+    fiber_start("candidate", candidate_fiber, &candidates);
+    fiber_start("candidate", candidate_fiber, &candidates);
+    latch_wait(&candidates.latch);
+    archive_free(candidates.archive);
     dynamic_free(dynamic);
-    arena_free(rivals.arenas[0]);
-    arena_free(rivals.arenas[1]);
+    arena_free(candidates.arenas[0]);
+    arena_free(candidates.arenas[1]);
 }
 
 static void
@@ -210,7 +210,7 @@ run_alone(void (*body)(void *argument), void *argument)
 
 TEST(archive_files, two_owners_of_a_shard_do_not_get_in_each_others_way)
 {
-    run_alone(rivals_fiber, NULL);
+    run_alone(candidates_fiber, NULL);
 }
 
 static void

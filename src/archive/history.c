@@ -1,7 +1,7 @@
 /* history.c - an archived history, page by page. See archive.h.
  *
- * A token says which file, and where in it the next batch begins: so a page costs what it has, not
- * what came before. Of a batch that is longer than what was read, more is read. */
+ * A token says which file, and where in it the next batch begins: so a page costs what it contains,
+ * not what came before. If a batch is longer than what was read, more is read. */
 #include "archive/inside.h"
 #include "base/check.h"
 #include "base/json.h"
@@ -15,7 +15,7 @@
 
 /* --- tokens ---- */
 
-struct place {
+struct history_position {
     int64_t version, offset;
 };
 
@@ -26,26 +26,27 @@ archive_is_history_token(struct slice token)
 }
 
 static struct slice
-write_token(const struct place *place, struct arena *arena)
+write_token(const struct history_position *history_position, struct arena *arena)
 {
     return slice_text(arena_format(arena, TOKEN_BEGIN "%lld,\"NextBatchIdx\":0,\"Offset\":%lld}",
-                                   (long long)place->version, (long long)place->offset));
+                                   (long long)history_position->version,
+                                   (long long)history_position->offset));
 }
 
 static struct error *
-read_token(struct slice token, struct arena *arena, struct place *place)
+read_token(struct slice token, struct arena *arena, struct history_position *history_position)
 {
     struct json_reader reader = object_begin(token, arena);
     const char *name = "";
     while (object_next(&reader, &name)) {
         if (strcmp(name, "CloseFailoverVersion") == 0)
-            object_integer(&reader, &place->version);
+            object_integer(&reader, &history_position->version);
         else if (strcmp(name, "Offset") == 0)
-            object_integer(&reader, &place->offset);
+            object_integer(&reader, &history_position->offset);
         else
             object_skip(&reader);
     }
-    if (object_end(&reader) && place->offset > 0)
+    if (object_end(&reader) && history_position->offset > 0)
         return NULL;
     return error_new(arena, ERR_BAD_REQUEST, "next page token is corrupted");
 }
@@ -77,11 +78,11 @@ find_version(const char *folder, const char *prefix, struct arena *arena, int64_
     return is_found ? NULL : not_there(arena);
 }
 
-/* Most likely the domain has not moved since: a folder with a million names is not looked through
- * then. No version is higher than that. */
+/* Most likely the domain has not failed over since: then a folder with a million names need not be
+ * searched. No version is higher than that. */
 static struct error *
-open_history(const struct archive_history_question *question, struct place *place,
-             struct arena *arena, struct file **file)
+open_history(const struct archive_history_question *question,
+             struct history_position *history_position, struct arena *arena, struct file **file)
 {
     const char *folder;
     struct error *err = archive_uri_folder(question->uri, arena, &folder);
@@ -90,16 +91,16 @@ open_history(const struct archive_history_question *question, struct place *plac
     const char *prefix =
         archive_history_prefix(question->domain_id, question->workflow_id, question->run_id, arena);
     if (question->token.length > 0)
-        err = read_token(question->token, arena, place);
+        err = read_token(question->token, arena, history_position);
     else
-        place->version = question->version_hint;
+        history_position->version = question->version_hint;
     for (int attempt = 0; err == NULL && attempt < 2; attempt++) {
-        const char *name = archive_history_name(prefix, place->version, arena);
+        const char *name = archive_history_name(prefix, history_position->version, arena);
         err = file_open(arena_format(arena, "%s/%s", folder, name), FILE_READ, arena, file);
         if (err == NULL || err->kind != ERR_NOT_FOUND)
             return err;
         err = attempt == 0 && question->token.length == 0
-                  ? find_version(folder, prefix, arena, &place->version)
+                  ? find_version(folder, prefix, arena, &history_position->version)
                   : not_there(arena);
     }
     return err;
@@ -122,25 +123,28 @@ read_work(void *argument)
 
 /* Reads batches from the place on with a window of so many bytes. */
 static struct error *
-read_window(struct file *file, const struct place *place, uint64_t size, size_t window,
-            struct read_job *job)
+read_window(struct file *file, const struct history_position *history_position, uint64_t size,
+            size_t window, struct read_job *job)
 {
     size_t count = 0;
+    check(history_position->offset >= 0 && window > 0);
     scoped(arena_drop) struct arena *room = arena_new(window + 64);
     uint8_t *bytes = arena_alloc(room, window);
-    struct error *err = file_read(file, (uint64_t)place->offset, bytes, window, &count, job->arena);
+    struct error *err =
+        file_read(file, (uint64_t)history_position->offset, bytes, window, &count, job->arena);
     if (err != NULL)
         return err;
     job->batches.bytes = slice_of(bytes, count);
-    job->batches.is_end = (uint64_t)place->offset + count >= size;
+    job->batches.is_end = (uint64_t)history_position->offset + count >= size;
     err = pool_run(read_work, job, job->arena);
     job->batches.bytes = (struct slice){0};
     return err != NULL ? err : job->err;
 }
 
 static struct error *
-read_page(struct file *file, const struct archive_history_question *question, struct place *place,
-          struct arena *arena, struct archive_history_page *page)
+read_page(struct file *file, const struct archive_history_question *question,
+          struct history_position *history_position, struct arena *arena,
+          struct archive_history_page *page)
 {
     uint64_t size = 0;
     struct error *err = file_size(file, &size, arena);
@@ -148,7 +152,7 @@ read_page(struct file *file, const struct archive_history_question *question, st
         struct read_job job = {
             .batches = {.events_max = question->events_max, .bytes_max = PAGE_BYTES_MAX},
             .arena = arena};
-        err = read_window(file, place, size, window, &job);
+        err = read_window(file, history_position, size, window, &job);
         if (err != NULL)
             break;
         if (job.batches.event_count == 0 && !job.batches.is_last) {
@@ -156,9 +160,10 @@ read_page(struct file *file, const struct archive_history_question *question, st
                 err = error_new(arena, ERR_CORRUPT, "an archived history cannot be read");
             continue;
         }
-        place->offset += (int64_t)job.batches.used;
+        history_position->offset += (int64_t)job.batches.used;
         page->events = job.batches.events;
-        page->token = job.batches.is_last ? (struct slice){0} : write_token(place, arena);
+        page->token =
+            job.batches.is_last ? (struct slice){0} : write_token(history_position, arena);
         return NULL;
     }
     bool is_forged = err->kind == ERR_CORRUPT && question->token.length > 0;
@@ -169,15 +174,15 @@ struct error *
 archive_read_history(struct archive *archive, const struct archive_history_question *question,
                      struct arena *arena, struct archive_history_page *page)
 {
-    struct place place = {0};
+    struct history_position history_position = {0};
     struct file *file = NULL;
     check(question->events_max > 0 && question->run_id[0] != '\0');
     struct error *err = archive_enter_reader(archive, arena);
     if (err != NULL)
         return err;
-    err = open_history(question, &place, arena, &file);
+    err = open_history(question, &history_position, arena, &file);
     if (err == NULL) {
-        err = read_page(file, question, &place, arena, page);
+        err = read_page(file, question, &history_position, arena, page);
         file_close(file);
     }
     archive_leave_reader(archive);

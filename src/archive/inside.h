@@ -30,10 +30,10 @@ must_use struct error *archive_uri_folder(const char *uri, struct arena *arena,
 const char *archive_history_prefix(const char *domain_id, const char *workflow_id,
                                    const char *run_id, struct arena *arena);
 const char *archive_history_name(const char *prefix, int64_t version, struct arena *arena);
-/* The version in a name that begins with the prefix; false: it is another's, or no name. */
+/* The version in a name that begins with the prefix; false: another run's, or not such a name. */
 must_use bool archive_history_version(const char *name, const char *prefix, int64_t *version);
 const char *archive_record_name(int64_t close_time, const char *run_id, struct arena *arena);
-/* What a name of a record says; false: it is none. */
+/* What a name of a record says; false: not such a name. */
 struct record_name {
     const char *name;
     int64_t close_time;
@@ -45,7 +45,7 @@ int archive_record_name_compare(const struct record_name *one, const struct reco
 
 /* --- record.c: pure ---- */
 
-/* A record of lists as Cadence's filestore writes it, and back. */
+/* A visibility record as Cadence's filestore writes it, and back. */
 struct slice archive_record_write(const struct archive_run *run,
                                   const API(WorkflowExecutionInfo) *info, struct arena *arena);
 must_use struct error *archive_record_read(struct slice json, struct arena *arena,
@@ -71,7 +71,7 @@ must_use struct error *batches_read(struct batches *batches, struct arena *arena
 /* --- files.c ---- */
 
 /* A file on its way. */
-struct parcel {
+struct archive_file {
     struct archive *archive;
     enum archive_kind kind;
     const char *folder, *name; /* where it will be */
@@ -80,12 +80,14 @@ struct parcel {
     uint64_t size;
     struct arena *arena;
 };
-/* Makes the folders and opens the file beside; parcel_append adds to it, parcel_deliver makes it
- * durable under its name. After an error of any of them it is gone. */
-must_use struct error *parcel_open(struct parcel *parcel, const char *root, const char *mark);
-must_use struct error *parcel_append(struct parcel *parcel, struct slice bytes);
-must_use struct error *parcel_deliver(struct parcel *parcel);
-void parcel_drop(struct parcel *parcel);
+/* Makes the folders and opens the temporary file; archive_file_append adds to it,
+ * archive_file_publish makes it durable under its name. After an error of any of them it is gone.
+ */
+must_use struct error *archive_file_open(struct archive_file *archive_file, const char *root,
+                                         const char *mark);
+must_use struct error *archive_file_append(struct archive_file *archive_file, struct slice bytes);
+must_use struct error *archive_file_publish(struct archive_file *archive_file);
+void archive_file_drop(struct archive_file *archive_file);
 
 /* --- archive.c ---- */
 

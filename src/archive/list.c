@@ -1,8 +1,8 @@
 /* list.c - records of archived runs, the latest closed first. See archive.h.
  *
  * Names of files say when a run closed, so they are sorted, and those that a query's times or the
- * page before exclude are never opened. A page looks at so many files at most: a query that finds
- * little gets pages with little in them, and goes on. */
+ * page before exclude are never opened. A page opens a limited number of files: a query that finds
+ * little gets short pages, and goes on. */
 #include <stdlib.h>
 
 #include "archive/inside.h"
@@ -52,7 +52,7 @@ read_token(struct slice token, struct arena *arena, struct record_name *last)
 
 /* --- names ---- */
 
-/* Close times that a run may have, as far as that is plain. */
+/* Close times that a run may have, as far as the query shows. */
 struct span {
     int64_t from, to;
 };
@@ -80,29 +80,29 @@ compare_names(const void *one, const void *other)
     return archive_record_name_compare(one, other);
 }
 
-struct names {
+struct name_list {
     struct record_name *items;
     size_t count, capacity;
 };
 
-/* Names of records that may be meant, in order. */
+/* Names of records that may match, in order. */
 static struct error *
 find_names(const struct archive_list_question *question, const char *folder, struct arena *arena,
-           struct names *found)
+           struct name_list *found)
 {
     struct record_name last = {0}, name;
     struct span span = {INT64_MIN, INT64_MAX};
-    const char **names = NULL;
+    const char **name_list = NULL;
     struct error *err = NULL;
     narrow(question->query->where, &span);
     if (question->token.length > 0)
         err = read_token(question->token, arena, &last);
     if (err == NULL)
-        err = folder_list(folder, arena, &names);
+        err = folder_list(folder, arena, &name_list);
     if (err != NULL)
         return err->kind == ERR_NOT_FOUND ? NULL : err; /* nothing was archived yet */
-    for (; *names != NULL; names++) {
-        if (!archive_record_name_read(*names, &name) || name.close_time < span.from ||
+    for (; *name_list != NULL; name_list++) {
+        if (!archive_record_name_read(*name_list, &name) || name.close_time < span.from ||
             name.close_time > span.to)
             continue;
         if (question->token.length == 0 || archive_record_name_compare(&last, &name) < 0)
@@ -129,7 +129,7 @@ is_meant(const struct archive_list_question *question, const API(WorkflowExecuti
     return query_matches(question->query->where, &row);
 }
 
-/* A file that vanished or cannot be read is told in the log, and does not hide the others. */
+/* A file that vanished or cannot be read is logged, and does not hide the others. */
 static API(WorkflowExecutionInfo) *
 load_record(struct archive *archive, const char *path, struct arena *arena)
 {
@@ -147,12 +147,12 @@ load_record(struct archive *archive, const char *path, struct arena *arena)
 
 static void
 fill_page(struct archive *archive, const struct archive_list_question *question, const char *folder,
-          const struct names *names, struct arena *arena, struct archive_list_page *page)
+          const struct name_list *name_list, struct arena *arena, struct archive_list_page *page)
 {
-    size_t room = question->page_size < names->count ? question->page_size : names->count;
+    size_t room = question->page_size < name_list->count ? question->page_size : name_list->count;
     page->info = arena_zalloc(arena, room, sizeof page->info[0]);
-    for (size_t i = 0; i < names->count; i++) {
-        const struct record_name *name = &names->items[i];
+    for (size_t i = 0; i < name_list->count; i++) {
+        const struct record_name *name = &name_list->items[i];
         API(WorkflowExecutionInfo) *info =
             load_record(archive, arena_format(arena, "%s/%s", folder, name->name), arena);
         if (info == NULL)
@@ -161,7 +161,7 @@ fill_page(struct archive *archive, const struct archive_list_question *question,
             page->info[page->count++] = info;
         check(page->count <= room);
         bool is_full = page->count == question->page_size || i + 1 >= FILES_MAX;
-        if (is_full && i + 1 < names->count)
+        if (is_full && i + 1 < name_list->count)
             page->token = write_token(info, name->close_time, arena);
         if (is_full)
             return;
@@ -173,7 +173,7 @@ archive_list(struct archive *archive, const struct archive_list_question *questi
              struct arena *arena, struct archive_list_page *page)
 {
     const char *root;
-    struct names names = {0};
+    struct name_list name_list = {0};
     check(question->page_size > 0);
     struct error *err = archive_uri_folder(question->uri, arena, &root);
     if (err == NULL)
@@ -181,9 +181,9 @@ archive_list(struct archive *archive, const struct archive_list_question *questi
     if (err != NULL)
         return err;
     const char *folder = arena_format(arena, "%s/%s", root, question->domain_id);
-    err = find_names(question, folder, arena, &names);
+    err = find_names(question, folder, arena, &name_list);
     if (err == NULL)
-        fill_page(archive, question, folder, &names, arena, page);
+        fill_page(archive, question, folder, &name_list, arena, page);
     archive_leave_reader(archive);
     return err;
 }

@@ -1,4 +1,4 @@
-/* names.c - what files of an archive are called, as in Cadence's filestore. See inside.h. */
+/* names.c - the names of files of an archive, as in Cadence's filestore. See inside.h. */
 #include <stdio.h>
 
 #include "archive/inside.h"

@@ -1,4 +1,5 @@
-/* put.c - a closed run into the archive: its history first, then the record that lists find it by.
+/* put.c - a closed run into the archive: its history first, then the record by which list calls
+ * find it.
  *
  * A history is written page by page, so that the longest takes no more memory than a page; large
  * pages are turned into JSON by the pool. */
@@ -54,25 +55,25 @@ page_bytes(const struct history_page *page)
 }
 
 static struct error *
-append_page(struct parcel *parcel, const struct history_page *page, bool is_first)
+append_page(struct archive_file *archive_file, const struct history_page *page, bool is_first)
 {
-    struct page_job job = {.page = page, .is_first = is_first, .arena = parcel->arena};
+    struct page_job job = {.page = page, .is_first = is_first, .arena = archive_file->arena};
     struct error *err = NULL;
     if (page_bytes(page) <= INLINE_BYTES)
         write_page(&job);
     else
-        err = pool_run(write_page, &job, parcel->arena);
+        err = pool_run(write_page, &job, archive_file->arena);
     err = err != NULL ? err : job.err;
     if (err != NULL)
-        parcel_drop(parcel);
+        archive_file_drop(archive_file);
     else
-        err = parcel_append(parcel, buffer_slice(&job.out));
+        err = archive_file_append(archive_file, buffer_slice(&job.out));
     buffer_free(&job.out);
     return err;
 }
 
 static struct error *
-append_history(struct parcel *parcel, const struct archive_run *run)
+append_history(struct archive_file *archive_file, const struct archive_run *run)
 {
     struct error *err = NULL;
     for (int64_t next = 1; err == NULL && next < run->next_event_id;) {
@@ -80,21 +81,21 @@ append_history(struct parcel *parcel, const struct archive_run *run)
         struct history_page page = {0};
         err = run->read(run->context, next, room, &page);
         if (err != NULL) {
-            parcel_drop(parcel);
-            return error_copy(parcel->arena, err);
+            archive_file_drop(archive_file);
+            return error_copy(archive_file->arena, err);
         }
         check(page.next_event_id > next);
-        err = append_page(parcel, &page, next == 1);
+        err = append_page(archive_file, &page, next == 1);
         next = page.next_event_id;
     }
-    return err != NULL ? err : parcel_append(parcel, slice_text("]\n"));
+    return err != NULL ? err : archive_file_append(archive_file, slice_text("]\n"));
 }
 
 /* --- files ---- */
 
-/* Nobody else has this: the owner among all who write here, and its time of ownership. */
+/* Unique: the owner among all that write here, and its tenure. */
 static const char *
-owner_mark(const struct archive *archive, const struct archive_run *run, struct arena *arena)
+owner_suffix(const struct archive *archive, const struct archive_run *run, struct arena *arena)
 {
     return arena_format(arena, "%llx-%x-%llx",
                         (unsigned long long)farm_fingerprint64(slice_text(archive->options.owner)),
@@ -110,15 +111,16 @@ put_history(struct archive *archive, const struct archive_run *run, struct arena
         return err;
     const char *prefix =
         archive_history_prefix(run->domain_id, run->workflow_id, run->run_id, arena);
-    struct parcel parcel = {.archive = archive,
-                            .kind = ARCHIVE_HISTORY,
-                            .folder = root,
-                            .name = archive_history_name(prefix, run->event_version, arena),
-                            .arena = arena};
-    err = parcel_open(&parcel, root, owner_mark(archive, run, arena));
+    struct archive_file archive_file = {.archive = archive,
+                                        .kind = ARCHIVE_HISTORY,
+                                        .folder = root,
+                                        .name =
+                                            archive_history_name(prefix, run->event_version, arena),
+                                        .arena = arena};
+    err = archive_file_open(&archive_file, root, owner_suffix(archive, run, arena));
     if (err == NULL)
-        err = append_history(&parcel, run);
-    return err != NULL ? err : parcel_deliver(&parcel);
+        err = append_history(&archive_file, run);
+    return err != NULL ? err : archive_file_publish(&archive_file);
 }
 
 static struct error *
@@ -133,15 +135,16 @@ put_record(struct archive *archive, const struct archive_run *run, struct arena 
     if (err != NULL)
         return err;
     int64_t close_time = info->close_time == NULL ? 0 : attribute_time_of(info->close_time);
-    struct parcel parcel = {.archive = archive,
-                            .kind = ARCHIVE_VISIBILITY,
-                            .folder = arena_format(arena, "%s/%s", root, run->domain_id),
-                            .name = archive_record_name(close_time, run->run_id, arena),
-                            .arena = arena};
-    err = parcel_open(&parcel, root, owner_mark(archive, run, arena));
+    struct archive_file archive_file = {.archive = archive,
+                                        .kind = ARCHIVE_VISIBILITY,
+                                        .folder =
+                                            arena_format(arena, "%s/%s", root, run->domain_id),
+                                        .name = archive_record_name(close_time, run->run_id, arena),
+                                        .arena = arena};
+    err = archive_file_open(&archive_file, root, owner_suffix(archive, run, arena));
     if (err == NULL)
-        err = parcel_append(&parcel, archive_record_write(run, info, arena));
-    return err != NULL ? err : parcel_deliver(&parcel);
+        err = archive_file_append(&archive_file, archive_record_write(run, info, arena));
+    return err != NULL ? err : archive_file_publish(&archive_file);
 }
 
 /* --- both ---- */
@@ -160,12 +163,14 @@ put_kind(struct archive *archive, enum archive_kind kind, const struct archive_r
     return err;
 }
 
-/* Few at a time; who comes later waits a little, so that a turn is not lost to back-off. */
+/* A few at a time; others wait a little, so that a turn is not lost to back-off. */
 static struct error *
 take_turn(struct archive *archive, struct arena *arena)
 {
     for (int64_t end = clock_monotonic() + TURN_WAIT;;) {
-        if (atomic_fetch_add(&archive->puts, 1) < ARCHIVE_PUTS_MAX)
+        int before = atomic_fetch_add(&archive->puts, 1);
+        check(before >= 0);
+        if (before < ARCHIVE_PUTS_MAX)
             return NULL;
         atomic_fetch_sub(&archive->puts, 1);
         if (clock_monotonic() >= end)
@@ -187,6 +192,7 @@ archive_put(void *context, const struct archive_run *run, struct arena *arena)
     err = put_kind(archive, ARCHIVE_HISTORY, run, arena);
     if (err == NULL)
         err = put_kind(archive, ARCHIVE_VISIBILITY, run, arena);
-    atomic_fetch_sub(&archive->puts, 1);
+    int before = atomic_fetch_sub(&archive->puts, 1);
+    check(before > 0);
     return err;
 }

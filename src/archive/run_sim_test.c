@@ -5,8 +5,8 @@
  * each run that was closed is in the store, or whole in the archive and in its list. */
 #include <stdio.h>
 
-#include "archive/sample.h"
-#include "engine/shard/rig.h"
+#include "archive/test/sample.h"
+#include "engine/test/shard_fixture.h"
 #include "fiber/sim/world.h"
 #include "wire/message.h"
 
@@ -26,16 +26,16 @@ struct ledger {
 };
 
 static void
-set_up(struct ledger *ledger, struct rig *rig)
+set_up(struct ledger *ledger, struct shard_fixture *fixture)
 {
     for (int i = 0; i < RUNS; i++) {
-        const char *id = arena_format(rig->arena, "wf-%d", i), *run_id = NULL;
-        struct rig_run run;
-        EXPECT_OK(rig_start(rig, id, "one", 1000, rig->arena, &run_id));
+        const char *id = arena_format(fixture->arena, "wf-%d", i), *run_id = NULL;
+        struct shard_fixture_run run;
+        EXPECT_OK(shard_fixture_start(fixture, id, "one", 1000, fixture->arena, &run_id));
         for (int s = 0; s < i; s++)
-            EXPECT_OK(rig_signal(rig, id, rig->arena));
-        EXPECT_OK(rig_terminate(rig, id, rig->arena));
-        EXPECT_OK(rig_look(rig, id, rig->arena, &run));
+            EXPECT_OK(shard_fixture_signal(fixture, id, fixture->arena));
+        EXPECT_OK(shard_fixture_terminate(fixture, id, fixture->arena));
+        EXPECT_OK(shard_fixture_look(fixture, id, fixture->arena, &run));
         ledger->next_event_ids[i] = run.next_event_id;
         snprintf(ledger->run_ids[i], sizeof ledger->run_ids[i], "%s", run_id);
     }
@@ -45,16 +45,17 @@ set_up(struct ledger *ledger, struct rig *rig)
 /* --- looking ---- */
 
 static bool
-is_stored(struct rig *rig, int number, struct arena *arena)
+is_stored(struct shard_fixture *fixture, int number, struct arena *arena)
 {
-    struct rig_run run;
-    struct error *err = rig_look(rig, arena_format(arena, "wf-%d", number), arena, &run);
+    struct shard_fixture_run run;
+    struct error *err =
+        shard_fixture_look(fixture, arena_format(arena, "wf-%d", number), arena, &run);
     EXPECT(err == NULL || err->kind == ERR_ENTITY_NOT_EXISTS);
     return err == NULL;
 }
 
 static bool
-is_listed(struct rig *rig, struct archive *archive, int number, struct arena *arena)
+is_listed(struct shard_fixture *fixture, struct archive *archive, int number, struct arena *arena)
 {
     struct attribute_set *attributes = attribute_set_new(arena);
     struct query query;
@@ -62,7 +63,7 @@ is_listed(struct rig *rig, struct archive *archive, int number, struct arena *ar
     const char *text = arena_format(arena, "WorkflowID = 'wf-%d'", number);
     EXPECT_OK(query_parse(text, attributes, arena, &query));
     struct archive_list_question question = {.uri = "file:///archive",
-                                             .domain_id = rig->domain_id,
+                                             .domain_id = fixture->domain_id,
                                              .query = &query,
                                              .attributes = attributes,
                                              .page_size = 10};
@@ -72,11 +73,11 @@ is_listed(struct rig *rig, struct archive *archive, int number, struct arena *ar
 
 /* Whole, if it is there. */
 static bool
-is_archived(struct ledger *ledger, struct rig *rig, struct archive *archive, int number,
-            struct arena *arena)
+is_archived(struct ledger *ledger, struct shard_fixture *fixture, struct archive *archive,
+            int number, struct arena *arena)
 {
     struct archive_run run = {.history_uri = "file:///archive",
-                              .domain_id = rig->domain_id,
+                              .domain_id = fixture->domain_id,
                               .workflow_id = arena_format(arena, "wf-%d", number),
                               .run_id = ledger->run_ids[number]};
     struct slice events;
@@ -93,19 +94,19 @@ is_archived(struct ledger *ledger, struct rig *rig, struct archive *archive, int
 }
 
 static void
-look(struct ledger *ledger, struct rig *rig, struct archive *archive)
+look(struct ledger *ledger, struct shard_fixture *fixture, struct archive *archive)
 {
     unsigned archived = 0;
     for (int i = 0; i < RUNS; i++) {
         scoped(arena_drop) struct arena *arena = arena_new(0);
-        bool is_there = is_stored(rig, i, arena);
-        bool is_kept =
-            is_archived(ledger, rig, archive, i, arena) && is_listed(rig, archive, i, arena);
+        bool is_there = is_stored(fixture, i, arena);
+        bool is_kept = is_archived(ledger, fixture, archive, i, arena) &&
+                       is_listed(fixture, archive, i, arena);
         EXPECT(is_there || is_kept);
         archived += is_kept;
     }
     ledger->archived = archived;
-    ledger->left = rig_rows(rig, ROW_RUN);
+    ledger->left = shard_fixture_rows(fixture, ROW_RUN);
 }
 
 /* --- the host ---- */
@@ -114,21 +115,21 @@ static void
 life(void *argument)
 {
     struct ledger *ledger = argument;
-    struct rig rig;
-    rig_open(&rig, ledger->base);
-    ledger->handle = memory_handle(rig.store);
-    struct archive *archive = sample_archive(rig.dynamic, "host");
-    rig.options.archive = archive_port(archive);
-    rig_archive(&rig);
-    rig_take(&rig);
+    struct shard_fixture fixture;
+    shard_fixture_open(&fixture, ledger->base);
+    ledger->handle = memory_handle(fixture.store);
+    struct archive *archive = sample_archive(fixture.dynamic, "host");
+    fixture.options.archive = archive_port(archive);
+    shard_fixture_archive(&fixture);
+    shard_fixture_take(&fixture);
     if (!ledger->is_set_up)
-        set_up(ledger, &rig);
+        set_up(ledger, &fixture);
     while (!ledger->is_over) {
-        look(ledger, &rig, archive);
-        rig_sleep(1200 * NS_PER_S);
+        look(ledger, &fixture, archive);
+        shard_fixture_sleep(1200 * NS_PER_S);
     }
-    look(ledger, &rig, archive);
-    rig_close(&rig);
+    look(ledger, &fixture, archive);
+    shard_fixture_close(&fixture);
     archive_free(archive);
 }
 
@@ -199,8 +200,8 @@ TEST(archive_runs, each_run_is_in_the_archive_before_it_is_gone_whatever_crashes
     for (int i = 0; i < test_seed_count(); i++) {
         struct world *world = world_new(.seed = test_seed(i));
         crashes += run_storm(test_seed(i), world);
-        put_off += world_mark_count(world, "archive_put_off");
-        EXPECT(world_mark_count(world, "run_archived") >= RUNS);
+        put_off += world_probe_count(world, "archive_put_off");
+        EXPECT(world_probe_count(world, "run_archived") >= RUNS);
         world_free(world);
     }
     EXPECT(!test_seeds_suffice(1) || crashes > 0);

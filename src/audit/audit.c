@@ -23,7 +23,7 @@ struct audit {
 
 /* --- which calls count ---- */
 
-/* Of services for operators: what only looks, and what clusters ask each other. */
+/* Of services for operators: calls that only read, and calls between clusters. */
 static const char *const passing[] = {"Get",           "Describe",
                                       "List",          "Count",
                                       "Read",          "HotWorkflows",
@@ -117,6 +117,7 @@ audit_note(void *context, struct rpc_call *call, const struct error *err)
 {
     struct audit *audit = context;
     struct arena *arena = call->arena;
+    check(rpc_index(call) < wire_method_count());
     if (!audit->counts[rpc_index(call)])
         return;
     STORE_API(AuditRecord) *record =
@@ -164,6 +165,7 @@ audit_list(struct audit *audit, const struct audit_filter *filter, struct arena 
                             .is_backward = true};
         struct rows rows;
         struct error *err = store_scan(audit->options.store, &scan, arena, &rows);
+        check(err != NULL || rows.count > 0 || !rows.has_more);
         for (size_t i = 0; err == NULL && i < rows.count && *count < filter->count_max; i++) {
             STORE_API(AuditRecord) *record;
             err =

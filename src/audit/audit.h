@@ -1,4 +1,5 @@
-/* audit.h - who did what: calls that change domains or the server itself, and how they ended. */
+/* audit.h - who did what and when: calls that change domains or the server itself, and how they
+ * ended. */
 #ifndef CADENZA_AUDIT_AUDIT_H
 #define CADENZA_AUDIT_AUDIT_H
 
@@ -20,7 +21,7 @@ struct audit_options {
 
 /* On loop 0. */
 struct audit *audit_new(const struct audit_options *options);
-/* Nobody calls any more. */
+/* When there are no more calls. */
 void audit_free(struct audit *audit);
 /* A call has ended, `err` NULL: well. For rpc_service_watch. Yields. */
 void audit_note(void *audit, struct rpc_call *call, const struct error *err);
@@ -33,7 +34,7 @@ struct audit_filter {
     uint64_t before;       /* number of a record: only older ones; 0: from the newest on */
     size_t count_max;
 };
-/* Records, the newest first. *next is what `before` has to be for more; 0: there are no more.
+/* Records, the newest first. *next is what `before` has to be for more; 0: that was all.
  * Yields. */
 must_use struct error *audit_list(struct audit *audit, const struct audit_filter *filter,
                                   struct arena *arena, STORE_API(AuditRecord) ***records,

@@ -42,29 +42,29 @@ is_secret(const ProtobufCFieldDescriptor *field)
 
 /* Of one element. False: it is as if it were not set. */
 static bool
-add_value(struct buffer *buffer, const ProtobufCFieldDescriptor *field, const void *place,
+add_value(struct buffer *buffer, const ProtobufCFieldDescriptor *field, const void *value,
           unsigned depth)
 {
     switch (field->type) {
     case PROTOBUF_C_TYPE_STRING:
-        add_text(buffer, *(const char *const *)place);
+        add_text(buffer, *(const char *const *)value);
         return true;
     case PROTOBUF_C_TYPE_BOOL:
-        add_text(buffer, *(const protobuf_c_boolean *)place ? "true" : "false");
+        add_text(buffer, *(const protobuf_c_boolean *)value ? "true" : "false");
         return true;
     case PROTOBUF_C_TYPE_ENUM:
-        add_enum(buffer, field->descriptor, *(const int *)place);
+        add_enum(buffer, field->descriptor, *(const int *)value);
         return true;
     case PROTOBUF_C_TYPE_INT32:
-        add_number(buffer, *(const int32_t *)place);
+        add_number(buffer, *(const int32_t *)value);
         return true;
     case PROTOBUF_C_TYPE_INT64:
-        add_number(buffer, *(const int64_t *)place);
+        add_number(buffer, *(const int64_t *)value);
         return true;
     case PROTOBUF_C_TYPE_MESSAGE:
         add_text(buffer, "{");
         if (depth < DEPTH_MAX)
-            add_message(buffer, *(const ProtobufCMessage *const *)place, depth + 1);
+            add_message(buffer, *(const ProtobufCMessage *const *)value, depth + 1);
         add_text(buffer, "}");
         return true;
     default:
@@ -76,7 +76,7 @@ add_value(struct buffer *buffer, const ProtobufCFieldDescriptor *field, const vo
 static bool
 is_set(const ProtobufCMessage *message, const ProtobufCFieldDescriptor *field)
 {
-    const char *bytes = (const char *)message, *place = bytes + field->offset;
+    const char *bytes = (const char *)message, *value = bytes + field->offset;
     if (field->label == PROTOBUF_C_LABEL_REPEATED)
         return *(const size_t *)(bytes + field->quantifier_offset) > 0;
     if ((field->flags & PROTOBUF_C_FIELD_FLAG_ONEOF) != 0 &&
@@ -84,13 +84,13 @@ is_set(const ProtobufCMessage *message, const ProtobufCFieldDescriptor *field)
         return false;
     switch (field->type) {
     case PROTOBUF_C_TYPE_STRING:
-        return *(const char *const *)place != NULL && **(const char *const *)place != '\0';
+        return *(const char *const *)value != NULL && **(const char *const *)value != '\0';
     case PROTOBUF_C_TYPE_MESSAGE:
-        return *(void *const *)place != NULL;
+        return *(void *const *)value != NULL;
     case PROTOBUF_C_TYPE_INT64:
-        return *(const int64_t *)place != 0;
+        return *(const int64_t *)value != 0;
     default:
-        return *(const int32_t *)place != 0;
+        return *(const int32_t *)value != 0;
     }
 }
 
@@ -106,15 +106,15 @@ static void
 add_field(struct buffer *buffer, const ProtobufCMessage *message,
           const ProtobufCFieldDescriptor *field, unsigned depth)
 {
-    const char *bytes = (const char *)message, *place = bytes + field->offset;
+    const char *bytes = (const char *)message, *value = bytes + field->offset;
     add_text(buffer, field->name);
     add_text(buffer, "=");
     if (field->label != PROTOBUF_C_LABEL_REPEATED) {
-        add_value(buffer, field, place, depth);
+        add_value(buffer, field, value, depth);
         return;
     }
     size_t count = *(const size_t *)(bytes + field->quantifier_offset);
-    const char *elements = *(const char *const *)place;
+    const char *elements = *(const char *const *)value;
     for (size_t i = 0; i < count && buffer_slice(buffer).length < BYTES_MAX; i++) {
         add_text(buffer, i == 0 ? "[" : " ");
         if (!add_value(buffer, field, elements + i * element_size(field), depth))

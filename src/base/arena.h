@@ -2,7 +2,7 @@
  *
  * An arena hands out memory and takes it all back at once. A call has one, a fiber may have one;
  * what a function returns lives in the arena that it was given. Nothing in an arena is freed one by
- * one. Not for sharing between threads at the same time; handing it over with a letter is fine. */
+ * one. Not for sharing between threads at the same time; handing it over with a message is fine. */
 #ifndef CADENZA_BASE_ARENA_H
 #define CADENZA_BASE_ARENA_H
 

@@ -18,6 +18,19 @@
          ? (void)0                                                                                 \
          : check_failed(__FILE__, __LINE__, #condition, __VA_ARGS__))
 
+/* Whether to walk over all of a struct to check its invariants: in builds with AddressSanitizer, in
+ * which all tests and simulations run. Elsewhere checks take constant time. */
+#if defined(__SANITIZE_ADDRESS__)
+#define CHECK_DEEPLY 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define CHECK_DEEPLY 1
+#endif
+#endif
+#ifndef CHECK_DEEPLY
+#define CHECK_DEEPLY 0
+#endif
+
 /* A place that cannot be reached. */
 #define unreachable(...) check_failed(__FILE__, __LINE__, "unreachable", __VA_ARGS__)
 

@@ -2,9 +2,9 @@
  *
  * The search walks from the second after the moment asked about: the first part of the time that
  * does not fit (month, day, hour, minute, second) is moved to its next value, with all smaller
- * parts at their beginning, and everything is looked at again. Months and days move by the
- * calendar of the zone; hours and less by the clock that never jumps, so that an hour that is
- * skipped or comes twice ends the search as well. */
+ * parts at their beginning, and everything is checked again. Months and days move by the calendar
+ * of the zone; hours and less by the clock that never jumps, so that an hour that is skipped or
+ * comes twice ends the search as well. */
 #include "base/cron.h"
 
 #include "base/check.h"

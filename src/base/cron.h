@@ -25,8 +25,8 @@ struct cron {
 /* Reads a schedule. Returns what is wrong with it, in the arena, or NULL. Impossible dates
  * ("0 0 30 2 *") are read; cron_next finds that they never come. */
 must_use const char *cron_parse(const char *text, struct arena *arena, struct cron *cron);
-/* The first fire after a moment. CRON_NEVER: none within five years. "@every" fires so long after
- * that very moment. */
+/* The first fire after a moment. CRON_NEVER: none within five years. "@every" fires one interval
+ * after that very moment. */
 int64_t cron_next(const struct cron *cron, int64_t after);
 /* The first of the fires that follow `after` which is not before `not_before`. */
 int64_t cron_next_from(const struct cron *cron, int64_t after, int64_t not_before);

@@ -1,5 +1,5 @@
-/* cron_parse.c - cron schedules from text. What is said about bad ones is what clients of robfig's
- * parser know. */
+/* cron_parse.c - cron schedules from text. Errors are worded as those of robfig's parser, which
+ * clients know. */
 #include <ctype.h>
 #include <string.h>
 #include <strings.h>
@@ -30,7 +30,7 @@ static const struct bounds bounds[FIELD_COUNT] = {
 };
 
 /* A part of a field, "1-5/2", while it is read. */
-struct part {
+struct cron_part {
     struct arena *arena;
     const struct bounds *bounds;
     struct slice text; /* all of it, for complaints */
@@ -81,7 +81,7 @@ quote(struct slice text, struct arena *arena)
 }
 
 static const char *
-read_number(const struct part *part, struct slice text, uint64_t *number)
+read_number(const struct cron_part *part, struct slice text, uint64_t *number)
 {
     int64_t value;
     struct slice digits = text;
@@ -97,7 +97,7 @@ read_number(const struct part *part, struct slice text, uint64_t *number)
 }
 
 static const char *
-read_value(const struct part *part, struct slice text, uint64_t *number)
+read_value(const struct cron_part *part, struct slice text, uint64_t *number)
 {
     for (size_t i = 0; i < part->bounds->name_count; i++) {
         const char *name = part->bounds->names[i];
@@ -130,7 +130,7 @@ split(struct slice text, char mark, struct slice *pieces, size_t room)
 
 /* "*", "3", "3-5". *is_single: without a hyphen. */
 static const char *
-read_range(struct part *part, struct slice text, bool *is_single)
+read_range(struct cron_part *part, struct slice text, bool *is_single)
 {
     struct slice ends[2];
     size_t count = split(text, '-', ends, 2);
@@ -151,7 +151,7 @@ read_range(struct part *part, struct slice text, bool *is_single)
 }
 
 static const char *
-check_part(const struct part *part)
+check_part(const struct cron_part *part)
 {
     const struct bounds *limit = part->bounds;
     if (part->low < limit->low)
@@ -170,7 +170,7 @@ check_part(const struct part *part)
 
 /* "3-20/4": adds its bits. */
 static const char *
-read_part(struct part *part, uint64_t *bits, bool *is_any)
+read_part(struct cron_part *part, uint64_t *bits, bool *is_any)
 {
     struct slice pieces[2];
     bool is_single;
@@ -204,7 +204,7 @@ read_field(struct slice text, const struct bounds *limit, struct arena *arena, u
     for (size_t begin = 0; begin < text.length;) {
         const unsigned char *comma = memchr(text.data + begin, ',', text.length - begin);
         size_t end = comma == NULL ? text.length : (size_t)(comma - text.data);
-        struct part part = {
+        struct cron_part part = {
             .arena = arena, .bounds = limit, .text = slice_of(text.data + begin, end - begin)};
         const char *fault = end == begin ? NULL : read_part(&part, bits, is_any);
         if (fault != NULL)

@@ -128,8 +128,8 @@ TEST(cron, a_bad_schedule_is_refused_with_the_words_that_clients_know, "A-182")
     arena_free(arena);
 }
 
-/* Whoever was busy for long asks for the first fire from now on. Method: compared with asking fire
- * by fire. */
+/* A caller that was busy for long asks for the first fire from now on. Method: compared with asking
+ * fire by fire. */
 TEST(cron, fires_that_were_missed_are_skipped)
 {
     struct arena *arena = arena_new(0);

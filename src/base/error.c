@@ -1,6 +1,6 @@
 /* error.c - making errors, and the table of their kinds.
  *
- * The one list in error.h gives the enum and this table, so that a kind cannot lack its facts. */
+ * The one list in error.h gives the enum and this table, so that no kind can lack its row. */
 #include "base/error.h"
 
 #include "base/check.h"

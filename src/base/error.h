@@ -2,11 +2,11 @@
  *
  * A bug is a check (check.h), lack of memory aborts; everything else that can go wrong is a struct
  * error of a kind from one closed list. Kinds that clients can see map one to one to the errors of
- * the wire (gRPC status + detail message); the rest is for inside and reaches a client as UNKNOWN
- * or UNAVAILABLE.
+ * the wire (gRPC status + detail message); the others are internal and reach a client as UNKNOWN or
+ * UNAVAILABLE.
  *
- * An error lives in the arena it was made in. Wrap it with what you were doing; log it once, at the
- * door. */
+ * An error lives in the arena it was made in. Wrap it with what you were doing; log it once, where
+ * the call came in. */
 #ifndef CADENZA_BASE_ERROR_H
 #define CADENZA_BASE_ERROR_H
 
@@ -56,7 +56,7 @@
       "sticky_worker_unavailable")                                                                 \
     X(ERR_DEADLINE, 4, NULL, "context_timeout")                                                    \
     X(ERR_UNIMPLEMENTED, 12, NULL, "unimplemented")                                                \
-    /* From here on: for inside. */                                                                \
+    /* From here on: internal kinds. */                                                            \
     X(ERR_CANCELLED, 1, NULL, "cancelled")      /* the caller has gone, or we are stopping */      \
     X(ERR_UNAVAILABLE, 14, NULL, "unavailable") /* no connection; stopping; try again */           \
     X(ERR_FENCED, 14, NULL, "fenced")           /* store: the guard was not as expected */         \
@@ -96,7 +96,7 @@ must_use struct error *error_wrap_at(struct error *err, const char *file, int li
 /* A deep copy into another arena, for errors that outlive theirs. NULL gives NULL. */
 struct error *error_copy(struct arena *arena, const struct error *err);
 
-/* Facts of a kind. */
+/* What the table says of a kind. */
 int error_kind_status(enum error_kind kind);
 const char *error_kind_detail(enum error_kind kind); /* full message name, NULL: none */
 const char *error_kind_name(enum error_kind kind);

@@ -94,7 +94,7 @@ struct pair {
     uint64_t first, second;
 };
 
-struct state {
+struct farm_state {
     uint64_t x, y, z;
     struct pair v, w;
 };
@@ -114,7 +114,8 @@ hash_weakly(struct slice bytes, size_t offset, uint64_t a, uint64_t b)
 
 /* 64 bytes go into the state; the last ones with another factor and weight. */
 static void
-state_take(struct state *state, struct slice bytes, size_t at, uint64_t factor, uint64_t weight)
+state_take(struct farm_state *state, struct slice bytes, size_t at, uint64_t factor,
+           uint64_t weight)
 {
     uint64_t x = rotate(state->x + state->y + state->v.first + word_at(bytes, at + 8), 37) * factor;
     uint64_t y = rotate(state->y + state->v.second + word_at(bytes, at + 48), 42) * factor;
@@ -132,7 +133,7 @@ static uint64_t
 hash_long(struct slice bytes)
 {
     check(bytes.length > 64);
-    struct state state = {.x = 81 * K2 + word_at(bytes, 0), .y = 81 * K1 + 113};
+    struct farm_state state = {.x = 81 * K2 + word_at(bytes, 0), .y = 81 * K1 + 113};
     state.z = shift_mix(state.y * K2 + 113) * K2;
     size_t rest = (bytes.length - 1) & 63;
     size_t end = bytes.length - 1 - rest;

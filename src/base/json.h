@@ -1,9 +1,9 @@
 /* json.h - just enough JSON for tokens, headers and archives: one pass, no tree.
  *
- * A reader goes through one object member by member; whoever reads says which type a member must
- * have, and skips those that it does not know. The first thing that is wrong makes the reader bad,
- * and it stays so: one look at the end suffices. Texts are UTF-8 without NUL bytes and live in the
- * arena. A writer writes an object the way that Go does, so that tokens of either side look alike.
+ * A reader goes through one object member by member; the caller says which type a member must have,
+ * and skips those that it does not know. The first thing that is wrong makes the reader bad, and it
+ * stays so: one check at the end suffices. Texts are UTF-8 without NUL bytes and live in the arena.
+ * A writer writes an object the way that Go does, so that tokens of either side look alike.
  *
  * The functions are not called json_*: those names are jansson's, which the command line in the
  * same binary uses, and a linker does not complain. */
@@ -56,8 +56,8 @@ void array_enter(struct json_reader *reader);
 bool array_next(struct json_reader *reader, size_t *count);
 /* Was all of it one good object, with nothing behind it? */
 bool object_end(struct json_reader *reader);
-/* How long the object or array is that `bytes` begin with, told by its brackets alone; 0: it does
- * not end in them, or it is nested too deep. */
+/* The length of the object or array at the start of `bytes`, by its brackets alone; 0: it does not
+ * end within them, or it is nested too deep. */
 size_t object_measure(struct slice bytes);
 
 struct json_writer {

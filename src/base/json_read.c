@@ -61,8 +61,7 @@ take_word(struct json_reader *reader, const char *word)
     return true;
 }
 
-/* --- texts ---------------------------------------------------------------------------------------
- */
+/* --- texts ---- */
 
 /* The four hex digits behind "\u"; -1: not such. */
 static int32_t
@@ -202,8 +201,7 @@ read_text(struct json_reader *reader)
     return (const char *)text;
 }
 
-/* --- values --------------------------------------------------------------------------------------
- */
+/* --- values ---- */
 
 void
 object_text(struct json_reader *reader, const char **value)
@@ -336,8 +334,7 @@ object_number(struct json_reader *reader, double *value)
     reader->is_bad = *end != '\0' || end == digits;
 }
 
-/* --- values in values ---------------------------------------------------------------------------
- */
+/* --- values in values ---- */
 
 bool
 object_enter(struct json_reader *reader)
@@ -431,8 +428,7 @@ object_texts(struct json_reader *reader, const char ***values, size_t *count)
     *count = texts.count;
 }
 
-/* --- the object ----------------------------------------------------------------------------------
- */
+/* --- the object ---- */
 
 struct json_reader
 object_begin(struct slice bytes, struct arena *arena)

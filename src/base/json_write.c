@@ -181,8 +181,7 @@ object_write_end(struct json_writer *writer)
     return slice_of(writer->bytes, (size_t)(writer->end - writer->bytes));
 }
 
-/* --- at the end of a buffer ---------------------------------------------------------------------
- */
+/* --- at the end of a buffer ---- */
 
 void
 object_append_text(struct buffer *out, const char *text)

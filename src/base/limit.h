@@ -24,7 +24,7 @@ int64_t limit_take(struct limit *limit, int64_t now);
 /* The token that was taken last was not needed. */
 void limit_return(struct limit *limit);
 
-/* How many tokens a full bucket has more. */
+/* How many tokens are missing until the bucket is full. */
 double limit_missing(const struct limit *limit, int64_t now);
 /* Is there a token? Takes none. */
 bool limit_has(struct limit *limit, int64_t now);

@@ -1,7 +1,7 @@
-/* lock.h - for the few things that threads share and that no letter can carry.
+/* lock.h - for the few things that threads share and that no message can carry.
  *
- * Hold it for a handful of lookups, never while something blocks or a fiber yields. Who finds it
- * taken tries for a moment before it sleeps: whoever has it is about to let go. */
+ * Hold it for a handful of lookups, never while something blocks or a fiber yields. A thread that
+ * finds it taken spins for a moment before it sleeps: the holder is about to let go. */
 #ifndef CADENZA_BASE_LOCK_H
 #define CADENZA_BASE_LOCK_H
 

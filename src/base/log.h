@@ -55,10 +55,10 @@ void log_write(const struct log *log, enum log_level level, const char *file, in
 /* "debug", "info", "warn", "error", "fatal" → level; false if the word is none of them. */
 must_use bool log_level_parse(const char *word, enum log_level *level);
 /* A sink that writes to the file descriptor in *(int *)context; retries short writes. It blocks the
- * thread while a pipe is full: who starts a server must drain its log. */
+ * thread while a pipe is full: the process that starts a server must drain its log. */
 void log_sink_fd(void *context, const char *line, size_t length);
-/* A file that lines are added to, made if it is not there; -1: it cannot be opened, errno says why.
- * The caller closes it. */
+/* Opens a file for appending lines, and creates it if it is missing; -1: it cannot be opened, errno
+ * says why. The caller closes it. */
 must_use int log_open_file(const char *path);
 
 #endif

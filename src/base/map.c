@@ -1,10 +1,10 @@
 /* map.c - entries in an array in order of insertion, and a table of their numbers to find them.
  *
  * The table is open addressing with linear probing; a slot holds the number of an entry plus one, 0
- * is empty, and half of its hash: entries of other keys are passed without a look at them, which
- * would be a miss of the cache each. Removing leaves a dead entry (value NULL) in the array and
- * closes the gap in the table. Dead entries go when the array is full: it is packed if half of it
- * is dead, else it grows.
+ * is empty, and half of its hash: entries of other keys are passed without reading them, which
+ * would be a cache miss each. Removing leaves a dead entry (value NULL) in the array and closes the
+ * gap in the table. Dead entries go when the array is full: it is packed if half of it is dead,
+ * else it grows.
  *
  * A number is hashed by a function that never maps two numbers to one hash; so for map64 equal
  * hashes are equal keys, its keys as bytes are empty, and everything else is shared.
@@ -22,24 +22,24 @@
 
 #define MAP_FIRST_CAPACITY 8u
 
-struct entry {
+struct map_entry {
     uint64_t hash;
     uint64_t number;  /* the key of a map64 */
     struct slice key; /* ours; empty in a map64 */
     void *value;      /* NULL: dead */
 };
 
-struct slot {
+struct map_slot {
     uint32_t hash;   /* the low half: more than the table ever uses of it */
     uint32_t number; /* of the entry, plus one; 0: empty */
 };
 
 struct map {
-    struct entry *entries; /* and the slots: one block */
-    struct slot *slots;    /* 2 * capacity of them */
-    uint32_t capacity;     /* of entries: 0 or a power of two */
-    uint32_t used;         /* entries in use, dead ones included */
-    uint32_t first;        /* no live entry before it */
+    struct map_entry *entries; /* and the slots: one block */
+    struct map_slot *slots;    /* 2 * capacity of them */
+    uint32_t capacity;         /* of entries: 0 or a power of two */
+    uint32_t used;             /* entries in use, dead ones included */
+    uint32_t first;            /* no live entry before it */
     uint32_t live;
 };
 
@@ -118,14 +118,14 @@ find_slot(const struct map *map, uint64_t hash, struct slice key)
     for (; map->slots[slot].number != 0; slot = (slot + 1) & mask) {
         if (map->slots[slot].hash != low)
             continue;
-        const struct entry *entry = &map->entries[map->slots[slot].number - 1];
+        const struct map_entry *entry = &map->entries[map->slots[slot].number - 1];
         if (entry->hash == hash && slice_equal(entry->key, key))
             break;
     }
     return slot;
 }
 
-static struct entry *
+static struct map_entry *
 find(const struct map *map, uint64_t hash, struct slice key)
 {
     if (map == NULL || map->capacity == 0)
@@ -137,7 +137,7 @@ find(const struct map *map, uint64_t hash, struct slice key)
 static void
 fill_slot(struct map *map, uint32_t slot, uint32_t entry)
 {
-    map->slots[slot] = (struct slot){(uint32_t)map->entries[entry].hash, entry + 1};
+    map->slots[slot] = (struct map_slot){(uint32_t)map->entries[entry].hash, entry + 1};
 }
 
 /* Empties a slot; what was pushed past it by probing moves back. */
@@ -147,20 +147,20 @@ close_slot(struct map *map, uint32_t hole)
     uint32_t mask = slot_mask(map);
     for (uint32_t next = (hole + 1) & mask; map->slots[next].number != 0;
          next = (next + 1) & mask) {
-        uint32_t home = map->slots[next].hash & mask;
-        if (((next - home) & mask) < ((next - hole) & mask))
+        uint32_t first_slot = map->slots[next].hash & mask;
+        if (((next - first_slot) & mask) < ((next - hole) & mask))
             continue; /* it would land before its home */
         map->slots[hole] = map->slots[next];
         hole = next;
     }
-    map->slots[hole] = (struct slot){0};
+    map->slots[hole] = (struct map_slot){0};
 }
 
 /* Of the block with the entries and behind them the slots. */
 static size_t
 block_size(uint32_t capacity)
 {
-    return capacity * (sizeof(struct entry) + 2 * sizeof(struct slot));
+    return capacity * (sizeof(struct map_entry) + 2 * sizeof(struct map_slot));
 }
 
 static void
@@ -179,7 +179,7 @@ make_room(struct map *map)
         check(map->capacity < UINT32_C(1) << 30);
         map->capacity = map->capacity == 0 ? MAP_FIRST_CAPACITY : map->capacity * 2;
         map->entries = memory_take(block_size(map->capacity));
-        map->slots = (struct slot *)(map->entries + map->capacity);
+        map->slots = (struct map_slot *)(map->entries + map->capacity);
     }
     uint32_t kept = 0;
     for (uint32_t i = old.first; i < old.used; i++)
@@ -213,7 +213,7 @@ put(struct map *map, uint64_t hash, uint64_t number, struct slice key, void *val
         make_room(map);
     uint32_t slot = find_slot(map, hash, key);
     if (map->slots[slot].number != 0) {
-        struct entry *found = &map->entries[map->slots[slot].number - 1];
+        struct map_entry *found = &map->entries[map->slots[slot].number - 1];
         void *before = found->value;
         found->value = value;
         return before;
@@ -224,7 +224,7 @@ put(struct map *map, uint64_t hash, uint64_t number, struct slice key, void *val
     }
     check(map->slots[slot].number == 0 && map->used < map->capacity);
     map->entries[map->used] =
-        (struct entry){.hash = hash, .number = number, .key = key_copy(key), .value = value};
+        (struct map_entry){.hash = hash, .number = number, .key = key_copy(key), .value = value};
     fill_slot(map, slot, map->used++);
     map->live++;
     return NULL;
@@ -238,11 +238,11 @@ take(struct map *map, uint64_t hash, struct slice key)
     uint32_t slot = find_slot(map, hash, key);
     if (map->slots[slot].number == 0)
         return NULL;
-    struct entry *entry = &map->entries[map->slots[slot].number - 1];
+    struct map_entry *entry = &map->entries[map->slots[slot].number - 1];
     close_slot(map, slot);
     void *value = entry->value;
     memory_free((void *)entry->key.data);
-    *entry = (struct entry){0};
+    *entry = (struct map_entry){0};
     check(map->live > 0);
     map->live--;
     while (map->first < map->used && map->entries[map->first].value == NULL)
@@ -250,7 +250,7 @@ take(struct map *map, uint64_t hash, struct slice key)
     return value;
 }
 
-static const struct entry *
+static const struct map_entry *
 next(const struct map *map, size_t *cursor)
 {
     if (map == NULL)
@@ -306,7 +306,7 @@ map_put(struct map *map, struct slice key, void *value)
 void *
 map_get(const struct map *map, struct slice key)
 {
-    const struct entry *entry = find(map, map_hash(key), key);
+    const struct map_entry *entry = find(map, map_hash(key), key);
     return entry == NULL ? NULL : entry->value;
 }
 
@@ -319,7 +319,7 @@ map_remove(struct map *map, struct slice key)
 bool
 map_next(const struct map *map, size_t *cursor, struct slice *key, void **value)
 {
-    const struct entry *entry = next(map, cursor);
+    const struct map_entry *entry = next(map, cursor);
     if (entry == NULL)
         return false;
     if (key != NULL)
@@ -364,7 +364,8 @@ map64_put(struct map64 *map, uint64_t key, void *value)
 void *
 map64_get(const struct map64 *map, uint64_t key)
 {
-    const struct entry *entry = find((const struct map *)map, number_hash(key), (struct slice){0});
+    const struct map_entry *entry =
+        find((const struct map *)map, number_hash(key), (struct slice){0});
     return entry == NULL ? NULL : entry->value;
 }
 
@@ -377,7 +378,7 @@ map64_remove(struct map64 *map, uint64_t key)
 bool
 map64_next(const struct map64 *map, size_t *cursor, uint64_t *key, void **value)
 {
-    const struct entry *entry = next((const struct map *)map, cursor);
+    const struct map_entry *entry = next((const struct map *)map, cursor);
     if (entry == NULL)
         return false;
     if (key != NULL)

@@ -4,8 +4,8 @@
  * only, so that the same calls give the same order and cost in each replay. Keys are copied into
  * the map; values are the caller's, never NULL, never freed here. Not for sharing between threads.
  *
- * NULL is an empty map for all but a put, so who has many maps that stay empty need not make them.
- */
+ * NULL is an empty map for all but a put, so an owner of many maps that stay empty need not make
+ * them. */
 #ifndef CADENZA_BASE_MAP_H
 #define CADENZA_BASE_MAP_H
 

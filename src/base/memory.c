@@ -36,12 +36,12 @@ struct heap {
 };
 
 /* Before the bytes of a tracked block. 32 bytes, so that these stay aligned to 16. */
-struct block {
+struct heap_block {
     struct list link;
     struct heap *heap;
     size_t size;
 };
-_Static_assert(sizeof(struct block) % 16 == 0, "the bytes after it are aligned for any type");
+_Static_assert(sizeof(struct heap_block) % 16 == 0, "the bytes after it are aligned for any type");
 
 /* Open addressing, linear probing, removal by moving back: no tombstones. 0 is an empty slot. */
 struct address_set {
@@ -59,13 +59,13 @@ static struct {
 
 static _Thread_local struct heap *selected;
 
-/* What malloc keeps per thread calloc does not look at: small blocks are cleared by hand. */
+/* calloc does not use what malloc keeps per thread: small blocks are cleared by hand. */
 #define CLEARED_MAX ((size_t)1024)
 
 static void *block_alloc(struct heap *heap, size_t size);
-static void *block_realloc(struct block *block, size_t size);
-static void block_free(struct block *block);
-static struct block *block_find(const void *bytes);
+static void *block_realloc(struct heap_block *block, size_t size);
+static void block_free(struct heap_block *block);
+static struct heap_block *block_find(const void *bytes);
 
 static void *
 must_have(void *bytes, size_t size)
@@ -98,7 +98,7 @@ memory_realloc(void *bytes, size_t size)
 {
     if (bytes == NULL)
         return memory_alloc(size);
-    struct block *block = block_find(bytes);
+    struct heap_block *block = block_find(bytes);
     if (block != NULL)
         return block_realloc(block, size);
     return must_have(realloc(bytes, size == 0 ? 1 : size), size);
@@ -109,7 +109,7 @@ memory_free(void *bytes)
 {
     if (bytes == NULL)
         return;
-    struct block *block = block_find(bytes);
+    struct heap_block *block = block_find(bytes);
     if (block != NULL)
         block_free(block);
     else
@@ -162,7 +162,7 @@ heap_blocks(const struct heap *heap)
 /* ---- the set of tracked addresses; the caller holds the lock ---- */
 
 static size_t
-set_home(const struct address_set *set, uintptr_t address)
+set_first_slot(const struct address_set *set, uintptr_t address)
 {
     return (size_t)((address >> 4) * UINT64_C(0x9e3779b97f4a7c15) >> 20) & (set->capacity - 1);
 }
@@ -171,7 +171,7 @@ set_home(const struct address_set *set, uintptr_t address)
 static size_t
 set_slot(const struct address_set *set, uintptr_t address)
 {
-    size_t slot = set_home(set, address);
+    size_t slot = set_first_slot(set, address);
     while (set->slots[slot] != 0 && set->slots[slot] != address)
         slot = (slot + 1) & (set->capacity - 1);
     return slot;
@@ -207,7 +207,7 @@ set_remove(struct address_set *set, const void *bytes)
     size_t hole = set_slot(set, (uintptr_t)bytes);
     check(set->slots[hole] == (uintptr_t)bytes); /* invariant 1 */
     for (size_t next = (hole + 1) & mask; set->slots[next] != 0; next = (next + 1) & mask) {
-        size_t distance = (next - set_home(set, set->slots[next])) & mask;
+        size_t distance = (next - set_first_slot(set, set->slots[next])) & mask;
         if (distance < ((next - hole) & mask))
             continue; /* it would land before its home */
         set->slots[hole] = set->slots[next];
@@ -232,10 +232,11 @@ block_alloc(struct heap *heap, size_t size)
     size_t total;
     /* At least one byte: the address of an empty block would be that of whatever malloc puts next.
      */
-    bool is_too_much = __builtin_add_overflow(size == 0 ? 1 : size, sizeof(struct block), &total);
+    bool is_too_much =
+        __builtin_add_overflow(size == 0 ? 1 : size, sizeof(struct heap_block), &total);
     check_that(!is_too_much, "%zu bytes wanted", size);
-    struct block *block = must_have(malloc(total), total);
-    *block = (struct block){.heap = heap, .size = size};
+    struct heap_block *block = must_have(malloc(total), total);
+    *block = (struct heap_block){.heap = heap, .size = size};
     pthread_mutex_lock(&tracked.lock);
     list_push_back(&heap->blocks, &block->link);
     heap->block_count++;
@@ -247,7 +248,7 @@ block_alloc(struct heap *heap, size_t size)
 
 /* Takes the block out of its heap and the set; the caller holds the lock. */
 static void
-block_unlink(struct block *block)
+block_unlink(struct heap_block *block)
 {
     check(block->heap->block_count > 0 && block->heap->byte_count >= block->size);
     list_remove(&block->link);
@@ -259,7 +260,7 @@ block_unlink(struct block *block)
 /* A new block of the same heap (invariant 2) rather than realloc: the links point to the old place.
  */
 static void *
-block_realloc(struct block *block, size_t size)
+block_realloc(struct heap_block *block, size_t size)
 {
     void *bytes = block_alloc(block->heap, size);
     memcpy(bytes, block + 1, size < block->size ? size : block->size);
@@ -268,7 +269,7 @@ block_realloc(struct block *block, size_t size)
 }
 
 static void
-block_free(struct block *block)
+block_free(struct heap_block *block)
 {
     pthread_mutex_lock(&tracked.lock);
     block_unlink(block);
@@ -277,7 +278,7 @@ block_free(struct block *block)
 }
 
 /* The header of a tracked block; NULL for a plain one. */
-static struct block *
+static struct heap_block *
 block_find(const void *bytes)
 {
     if (atomic_load_explicit(&tracked.heap_count, memory_order_relaxed) == 0)
@@ -287,7 +288,7 @@ block_find(const void *bytes)
         tracked.set.count > 0 &&
         tracked.set.slots[set_slot(&tracked.set, (uintptr_t)bytes)] == (uintptr_t)bytes;
     pthread_mutex_unlock(&tracked.lock);
-    return is_tracked ? (struct block *)bytes - 1 : NULL;
+    return is_tracked ? (struct heap_block *)bytes - 1 : NULL;
 }
 
 void
@@ -298,7 +299,7 @@ heap_free(struct heap *heap)
     check(selected != heap);
     pthread_mutex_lock(&tracked.lock);
     list_each_safe(node, &heap->blocks) {
-        struct block *block = list_entry(node, struct block, link);
+        struct heap_block *block = list_entry(node, struct heap_block, link);
         block_unlink(block);
         free(block);
     }

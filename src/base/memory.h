@@ -26,8 +26,8 @@ must_use void *memory_realloc(void *block, size_t size);
 void memory_free(void *block);
 
 /* The same for blocks that come and go with every call, as those of arenas (spare.c): the thread
- * that gives one back keeps some of each size for whoever asks next. `size` is what was asked for.
- */
+ * that gives one back keeps some of each size for the next request. `size` is what was asked
+ * for. */
 must_use void *memory_take(size_t size);
 void memory_give(void *block, size_t size);
 

@@ -156,14 +156,14 @@ static struct family *
 family_new(struct metrics *metrics, enum kind kind, const char *name, const char *help,
            const char *const *labels)
 {
-    check_that(name_is_valid(name), "%s is no name of a metric", name);
+    check_that(name_is_valid(name), "%s is not a valid metric name", name);
     struct family *family = arena_make(metrics->arena, struct family);
     family->kind = kind;
     family->name = arena_text(metrics->arena, name);
     family->help = arena_text(metrics->arena, help);
     family->label_count = label_count(labels);
     for (int i = 0; i < family->label_count; i++) {
-        check_that(name_is_valid(labels[2 * i]), "%s is no name of a label", labels[2 * i]);
+        check_that(name_is_valid(labels[2 * i]), "%s is not a valid label name", labels[2 * i]);
         family->label_names[i] = arena_text(metrics->arena, labels[2 * i]);
     }
     family->series = tree_new();

@@ -40,7 +40,7 @@ struct histogram *metrics_histogram(struct metrics *metrics, const char *name, c
 /* Buckets for numbers of things, 1 … 100,000, a 1-2-5 ladder. */
 struct histogram *metrics_histogram_counts(struct metrics *metrics, const char *name,
                                            const char *help, const char *const *labels);
-/* The highest value of late, shown as a gauge. */
+/* The highest recent value, shown as a gauge. */
 struct peak *metrics_peak(struct metrics *metrics, const char *name, const char *help,
                           const char *const *labels);
 
@@ -51,9 +51,9 @@ void gauge_add(struct gauge *gauge, int64_t amount);
 int64_t gauge_value(const struct gauge *gauge);
 /* Nanoseconds, or a count, as the histogram was made. */
 void histogram_observe(struct histogram *histogram, int64_t value);
-/* A value that was met in a window of time; windows are numbered by the callers, who agree on them.
- * What is shown is the highest of the newest window told of and the one before. Value 0 only tells
- * that time has passed. */
+/* A value that was met in a window of time; the callers number the windows and agree on the
+ * numbers. What is shown is the highest value of the newest window and of the one before. Value 0
+ * only says that time has passed. */
 void peak_raise(struct peak *peak, uint32_t window, uint32_t value);
 uint32_t peak_value(const struct peak *peak);
 uint64_t histogram_count(const struct histogram *histogram);

@@ -1,6 +1,7 @@
 /* slice.h - bytes that belong to somebody else: a pointer and a length, passed by value.
  *
- * A slice never owns and is not NUL-terminated. Who returns one says where the bytes live. */
+ * A slice never owns and is not NUL-terminated. A function that returns one says where the bytes
+ * live. */
 #ifndef CADENZA_BASE_SLICE_H
 #define CADENZA_BASE_SLICE_H
 

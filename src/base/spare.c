@@ -5,8 +5,8 @@
  * may be taken by one thread and given back by another. What is above the bound goes to malloc, and
  * so does everything when the thread ends.
  *
- * The stacks are arrays beside the blocks, not links in them: who takes a block that has left the
- * cache meanwhile is about to write to it, and a write does not wait for memory as a look at its
+ * The stacks are arrays beside the blocks, not links in them: a block that is taken may have left
+ * the cache, but it is about to be written to, and a write does not wait for memory as reading a
  * link would.
  *
  * Nothing is kept under AddressSanitizer, which must see blocks go, and never a block of a heap. */

@@ -67,9 +67,9 @@ void test_expect_kind(const char *file, int line, const char *what, const struct
  * --seeds=M repeats it for each. */
 int test_seed_count(void);
 uint64_t test_seed(int index);
-/* Are there more seeds than `few`, and did nobody choose them? Then what is usual must have been
- * seen in some of them. Of seeds that --seed chose it cannot be said: tools/soak adds them up.
- * Always true of 0: each seed has to come to it. */
+/* Are there more than `few` seeds, none of them chosen by --seed? Then what usually happens must
+ * have happened with some of them. That cannot be demanded of seeds that --seed chose: tools/soak
+ * adds those up. Always true for 0: it must happen with each seed. */
 bool test_seeds_suffice(int few);
 /* The first, for a test that is not worth repeating: that a seed gives the same trace twice. */
 uint64_t test_one_seed(void);

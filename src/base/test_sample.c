@@ -41,7 +41,7 @@ TEST(bad, an_error_is_shown)
     struct error *err = error_new(arena, ERR_BUSY, "no room");
     EXPECT_KIND(err, ERR_BUSY);
     printf("  message: %s\n", err->message);
-    arena_drop(&arena); /* longjmp passes the cleanup by */
+    arena_drop(&arena); /* longjmp skips the cleanup */
     EXPECT_KIND(NULL, ERR_BUSY);
 }
 

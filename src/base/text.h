@@ -1,7 +1,7 @@
 /* text.h - small formats that arrive as text: UTF-8, percent, base64, numbers, durations.
  *
- * Input comes from outside, so each reader is told where it ends and says whether it liked all of
- * it: false leaves the result untouched. What is returned lives in the arena given. */
+ * Input comes from outside, so each reader gets its length and returns whether all of it was valid:
+ * false leaves the result untouched. What is returned lives in the arena given. */
 #ifndef CADENZA_BASE_TEXT_H
 #define CADENZA_BASE_TEXT_H
 
@@ -45,7 +45,7 @@ must_use bool text_parse_int64(struct slice text, int64_t low, int64_t high, int
 must_use bool text_parse_uint64(struct slice text, uint64_t low, uint64_t high, uint64_t *number);
 
 /* What is wrong with an address, as a sentence that names it; NULL: it is host:port or [host]:port,
- * with a port from 0 to 65535. The system takes a larger port modulo 65536, without a word. */
+ * with a port from 0 to 65535. The system silently takes a larger port modulo 65536. */
 const char *text_address_fault(const char *address, struct arena *arena);
 
 /* A duration as Go writes it: "1h30m", "-1.5s", "100ms", "0"; units ns us µs ms s m h. Nanoseconds.

@@ -1,10 +1,10 @@
 /* tree.c - a treap whose nodes are also linked in order.
  *
  * Each node draws a priority from a generator that belongs to the tree and begins with a fixed
- * seed: the shape is random for whoever chooses keys, and the same in each replay. A treap needs no
- * rebalancing cases: splitting a subtree by a key and merging two neighbours is all there is, both
- * as loops, since a fiber's stack is short. The order links make steps O(1) and let a range be cut
- * out whole.
+ * seed: the shape is random to anybody who chooses keys, and the same in each replay. A treap needs
+ * no rebalancing cases: splitting a subtree by a key and merging two neighbours is all there is,
+ * both as loops, since a fiber's stack is short. The order links make steps O(1) and let a range be
+ * cut out whole.
  *
  * Invariants (tree_check):
  *   1. In-order, keys rise strictly.
@@ -17,10 +17,10 @@
 #include "base/memory.h"
 #include "base/random.h"
 
-struct node {
+struct tree_node {
     struct tree_row row; /* first: a row is its node */
-    struct node *left;
-    struct node *right;
+    struct tree_node *left;
+    struct tree_node *right;
     struct list link;
     struct tree *tree; /* to know the ends from a row */
     uint64_t priority;
@@ -28,22 +28,22 @@ struct node {
 };
 
 struct tree {
-    struct node *root;
+    struct tree_node *root;
     struct list order;
     size_t count;
     struct random random;
 };
 
-static struct node *
+static struct tree_node *
 node_of(const struct tree_row *row)
 {
-    return (struct node *)row;
+    return (struct tree_node *)row;
 }
 
 static struct tree_row *
 row_at(const struct tree *tree, const struct list *link)
 {
-    return link == &tree->order ? NULL : &list_entry(link, struct node, link)->row;
+    return link == &tree->order ? NULL : &list_entry(link, struct tree_node, link)->row;
 }
 
 struct tree *
@@ -61,7 +61,7 @@ tree_free(struct tree *tree)
     if (tree == NULL)
         return;
     list_each_safe(link, &tree->order)
-        memory_free(list_entry(link, struct node, link));
+        memory_free(list_entry(link, struct tree_node, link));
     memory_free(tree);
 }
 
@@ -75,7 +75,7 @@ tree_count(const struct tree *tree)
 
 /* Splits `node` into what is below `key` and the rest. */
 static void
-split(struct node *node, struct slice key, struct node **below, struct node **rest)
+split(struct tree_node *node, struct slice key, struct tree_node **below, struct tree_node **rest)
 {
     while (node != NULL) {
         if (slice_compare(node->row.key, key) < 0) {
@@ -93,11 +93,11 @@ split(struct node *node, struct slice key, struct node **below, struct node **re
 }
 
 /* Joins two subtrees; all keys of `low` are below those of `high`. */
-static struct node *
-merge(struct node *low, struct node *high)
+static struct tree_node *
+merge(struct tree_node *low, struct tree_node *high)
 {
-    struct node *root = NULL;
-    struct node **place = &root;
+    struct tree_node *root = NULL;
+    struct tree_node **place = &root;
     while (low != NULL && high != NULL) {
         if (low->priority >= high->priority) {
             *place = low;
@@ -115,10 +115,10 @@ merge(struct node *low, struct node *high)
 
 /* ---- rows ---- */
 
-static struct node *
+static struct tree_node *
 node_new(struct tree *tree, struct slice key, void *value)
 {
-    struct node *node = memory_alloc(sizeof *node + key.length);
+    struct tree_node *node = memory_alloc(sizeof *node + key.length);
     if (key.length > 0)
         memcpy(node->key, key.data, key.length);
     node->row = (struct tree_row){.key = slice_of(node->key, key.length), .value = value};
@@ -128,10 +128,10 @@ node_new(struct tree *tree, struct slice key, void *value)
 }
 
 /* The link that holds the key's node, or NULL when the key is not there. */
-static struct node **
-find(struct node *const *root, struct slice key)
+static struct tree_node **
+find(struct tree_node *const *root, struct slice key)
 {
-    struct node **place = (struct node **)root;
+    struct tree_node **place = (struct tree_node **)root;
     while (*place != NULL) {
         int order = slice_compare(key, (*place)->row.key);
         if (order == 0)
@@ -144,9 +144,9 @@ find(struct node *const *root, struct slice key)
 /* Walks down to where `node` belongs by its priority and makes what is there its children. The last
  * turn to the left, here or in the split, was at its successor. */
 static void
-insert(struct tree *tree, struct node *node)
+insert(struct tree *tree, struct tree_node *node)
 {
-    struct node **place = &tree->root;
+    struct tree_node **place = &tree->root;
     while (*place != NULL && (*place)->priority >= node->priority) {
         int order = slice_compare(node->row.key, (*place)->row.key);
         check(order != 0);
@@ -167,7 +167,7 @@ tree_put(struct tree *tree, struct slice key, void *value)
         after->value = value;
         return before;
     }
-    struct node *node = node_new(tree, key, value);
+    struct tree_node *node = node_new(tree, key, value);
     list_insert_before(after == NULL ? &tree->order : &node_of(after)->link, &node->link);
     insert(tree, node);
     return NULL;
@@ -176,17 +176,17 @@ tree_put(struct tree *tree, struct slice key, void *value)
 void *
 tree_get(const struct tree *tree, struct slice key)
 {
-    struct node **place = find(&tree->root, key);
+    struct tree_node **place = find(&tree->root, key);
     return place == NULL ? NULL : (*place)->row.value;
 }
 
 void *
 tree_remove(struct tree *tree, struct slice key)
 {
-    struct node **place = find(&tree->root, key);
+    struct tree_node **place = find(&tree->root, key);
     if (place == NULL)
         return NULL;
-    struct node *node = *place;
+    struct tree_node *node = *place;
     void *value = node->row.value;
     *place = merge(node->left, node->right);
     list_remove(&node->link);
@@ -203,13 +203,13 @@ tree_remove_range(struct tree *tree, struct slice from, struct slice to,
     if (slice_compare(from, to) >= 0)
         return 0;
     struct tree_row *row = tree_at_least(tree, from);
-    struct node *low, *middle, *high;
+    struct tree_node *low, *middle, *high;
     split(tree->root, from, &low, &middle);
     split(middle, to, &middle, &high);
     tree->root = merge(low, high);
     size_t removed = 0;
     while (row != NULL && slice_compare(row->key, to) < 0) {
-        struct node *node = node_of(row);
+        struct tree_node *node = node_of(row);
         row = tree_next(row);
         list_remove(&node->link);
         if (drop != NULL)
@@ -240,7 +240,7 @@ struct tree_row *
 tree_at_least(const struct tree *tree, struct slice key)
 {
     struct tree_row *best = NULL;
-    struct node *node = tree->root;
+    struct tree_node *node = tree->root;
     while (node != NULL) {
         bool is_below = slice_compare(node->row.key, key) < 0;
         if (!is_below)
@@ -254,7 +254,7 @@ struct tree_row *
 tree_at_most(const struct tree *tree, struct slice key)
 {
     struct tree_row *best = NULL;
-    struct node *node = tree->root;
+    struct tree_node *node = tree->root;
     while (node != NULL) {
         bool is_above = slice_compare(node->row.key, key) > 0;
         if (!is_above)
@@ -267,14 +267,14 @@ tree_at_most(const struct tree *tree, struct slice key)
 struct tree_row *
 tree_next(const struct tree_row *row)
 {
-    const struct node *node = node_of(row);
+    const struct tree_node *node = node_of(row);
     return row_at(node->tree, node->link.next);
 }
 
 struct tree_row *
 tree_prev(const struct tree_row *row)
 {
-    const struct node *node = node_of(row);
+    const struct tree_node *node = node_of(row);
     return row_at(node->tree, node->link.prev);
 }
 
@@ -282,10 +282,10 @@ tree_prev(const struct tree_row *row)
 
 /* Checks invariant 2 below `node`; returns the number of its nodes. */
 static size_t
-check_shape(const struct node *node)
+check_shape(const struct tree_node *node)
 {
     size_t count = 1;
-    const struct node *const children[] = {node->left, node->right};
+    const struct tree_node *const children[] = {node->left, node->right};
     for (size_t i = 0; i < array_length(children); i++) {
         if (children[i] == NULL)
             continue;
@@ -306,7 +306,7 @@ tree_check(const struct tree *tree)
     for (struct tree_row *row = tree_first(tree); row != NULL; row = tree_next(row)) {
         struct tree_row *next = tree_next(row);
         check(next == NULL || slice_compare(row->key, next->key) < 0);
-        struct node **place = find(&tree->root, row->key);
+        struct tree_node **place = find(&tree->root, row->key);
         check(place != NULL && &(*place)->row == row);
         linked++;
     }

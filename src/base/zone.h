@@ -1,9 +1,10 @@
 /* zone.h - what time it is elsewhere: time zones by the rules they have now. Pure.
  *
  * A zone is its offset, perhaps with a summer time that comes and goes by a yearly rule. The rules
- * of all zones are compiled in, so that no call reads a file and every host answers the same. Of
- * the past only so much is true as the rule is old: good for asking when something is next, not for
- * reading old clocks. Zones that follow the moon (Morocco) have their usual offset all year. */
+ * of all zones are compiled in, so that no call reads a file and every host answers the same. For
+ * the past it is right only as far back as the rule goes: good for asking when something is next,
+ * not for reading old clocks. Zones that follow the moon (Morocco) have their usual offset all
+ * year. */
 #ifndef CADENZA_BASE_ZONE_H
 #define CADENZA_BASE_ZONE_H
 

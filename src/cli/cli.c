@@ -1,7 +1,7 @@
 /* cli.c - finds the command that the words name, reads its flags, runs it in a fiber. See cli.h.
  *
- * As in the cadence command line, flags may stand before the words too: `cadenza --domain d domain
- * describe`. They are read as if they stood behind. */
+ * As in the cadence command line, flags may come before the words, too: `cadenza --domain d domain
+ * describe`. They are read as if they came after. */
 #include "cli/cli.h"
 
 #include <jansson.h>
@@ -12,7 +12,7 @@
 
 #include "base/check.h"
 #include "base/text.h"
-#include "cli/inside.h"
+#include "cli/base/inside.h"
 #include "fiber/linux/linux.h"
 
 #define ADDRESS_DEFAULT "127.0.0.1:7833"
@@ -112,12 +112,13 @@ find_group(int count, char **arguments, int *used)
     return best;
 }
 
-/* The word nearest to `given` that may stand behind `before` (""; or "workflow"); NULL: none is
+/* The word nearest to `given` that may follow `before` (""; or "workflow"); NULL: none is
  * near. */
 static const char *
 suggest(const char *before, const char *given, struct arena *arena)
 {
-    size_t best = 4, skip = strlen(before) + (before[0] != '\0'); /* further away it is a guess */
+    size_t best = 4,
+           skip = strlen(before) + (before[0] != '\0'); /* a greater distance would be a guess */
     const char *nearest = NULL;
     for (size_t i = 0; cli_command_at(i) != NULL; i++) {
         const char *words = cli_command_at(i)->words;
@@ -133,7 +134,7 @@ suggest(const char *before, const char *given, struct arena *arena)
     return nearest;
 }
 
-/* Flags may stand anywhere; is one of them --help? */
+/* Is one of the flags, which may be anywhere, --help? */
 static bool
 asks_for_help(int count, char **arguments)
 {
@@ -145,8 +146,8 @@ asks_for_help(int count, char **arguments)
     return false;
 }
 
-/* The words name no command: says which there are, and which may be meant. Asked for help on the
- * first words of several, that is an answer. */
+/* The words name no command: lists those that exist and suggests one. If --help was given on the
+ * first words of several commands, that list is the answer. */
 static int
 explain_words(int count, char **arguments, struct arena *arena)
 {
@@ -191,7 +192,7 @@ count_leading(int count, char **arguments, struct arena *arena, int *leading)
         at += flag->argument != NULL && value == NULL ? 2 : 1;
     }
     if (at >= count)
-        return error_new(arena, ERR_BAD_REQUEST, "no command is named; cadenza --help lists them");
+        return error_new(arena, ERR_BAD_REQUEST, "no command given; cadenza --help lists them");
     *leading = at;
     return NULL;
 }
@@ -205,7 +206,7 @@ check_general_flags(struct cli_call *call)
                          call->format);
     if (strcmp(call->transport, "grpc") != 0)
         return error_new(call->arena, ERR_BAD_REQUEST,
-                         "--transport: '%s' is not spoken here; leave it out or say grpc",
+                         "--transport: '%s' is not supported; leave it out or give grpc",
                          call->transport);
     return NULL;
 }
@@ -213,7 +214,7 @@ check_general_flags(struct cli_call *call)
 /* --- running -------------------------------------------------------------------------------------
  */
 
-struct run {
+struct cli_run {
     const struct cli_command *command;
     struct cli_call *call;
 };
@@ -221,7 +222,7 @@ struct run {
 static void
 run_in_fiber(void *argument)
 {
-    struct run *run = argument;
+    struct cli_run *run = argument;
     struct error *err =
         run->command->run != NULL ? run->command->run(run->call) : cli_run_rpc(run->call);
     if (err == NULL)
@@ -246,7 +247,7 @@ make_line(const struct cli_command *command, struct cli_call *call)
     };
 }
 
-/* Arguments stand for flags, in their order. */
+/* Arguments are values of the flags in `positional`, in their order. */
 static void
 take_positional(struct cli_call *call, const char *const *words)
 {
@@ -300,7 +301,7 @@ run_command(const struct cli_command *command, int count, char **arguments, stru
         return 0;
     }
     take_positional(&call, words);
-    struct run run = {command, &call};
+    struct cli_run run = {command, &call};
     linux_run(&(struct linux_options){.loops = 1, .catch_signals = command->catches_signals},
               run_in_fiber, &run);
     return call.exit_code;

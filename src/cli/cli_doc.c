@@ -1,5 +1,5 @@
 /* cli_doc.c - prints docs/cli.md. */
-#include "cli/inside.h"
+#include "cli/base/inside.h"
 
 int
 main(void)

@@ -1,4 +1,4 @@
-/* conflict.c - do two clusters mean the same by a failover version? See group.h.
+/* conflict.c - do two clusters mean the same thing by a failover version? See group.h.
  *
  * A version names a cluster by its remainder, so clusters that differ in the increment, or in whose
  * remainder is whose, would take each other's domains for those of a third. The files of a group
@@ -9,7 +9,7 @@
 #include "base/check.h"
 #include "cluster/group.h"
 
-#define NAMED_MAX 3 /* differences that are told one by one */
+#define NAMED_MAX 3 /* differences that are listed one by one */
 
 struct conflicts {
     struct arena *arena;
@@ -67,7 +67,7 @@ compare_cluster(struct conflicts *conflicts, const struct cluster *ours,
             theirs->region);
 }
 
-/* "cluster west", "region us-west"; NULL: nobody has the remainder. */
+/* "cluster west", "region us-west"; NULL: the remainder has no owner. */
 static const char *
 owner_of(const struct cluster_group *group, int64_t remainder, struct arena *arena)
 {
@@ -79,7 +79,8 @@ owner_of(const struct cluster_group *group, int64_t remainder, struct arena *are
     return region == NULL ? NULL : arena_format(arena, "region %s", region->name);
 }
 
-/* A remainder that one gives to somebody the other does not know, and the other to somebody else.
+/* A remainder that one gives to an owner that the other does not know, and the other to another
+ * one.
  */
 static void
 compare_owner(struct conflicts *conflicts, const struct cluster_group *ours,
@@ -142,7 +143,7 @@ cluster_group_conflict(const struct cluster_group *ours, const struct cluster_gr
     add_numbers(&conflicts, "failoverVersionIncrement", ours->failover_version_increment,
                 theirs->failover_version_increment);
     compare_clusters(&conflicts, ours, theirs);
-    if (conflicts.count == 0) /* otherwise they follow from what was told */
+    if (conflicts.count == 0) /* otherwise they follow from what is listed already */
         compare_owners(&conflicts, ours, theirs);
     if (conflicts.count <= NAMED_MAX)
         return conflicts.text;

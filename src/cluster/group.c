@@ -1,7 +1,7 @@
 /* group.c - loading the cluster group. See group.h.
  *
- * Loading collects faults in one text instead of stopping at the first: whoever edits a config
- * wants to see all of them. */
+ * Loading collects all faults in one text instead of stopping at the first one, so that the author
+ * of a config file sees them together. */
 #include "cluster/group.h"
 
 #include "base/check.h"
@@ -9,22 +9,24 @@
 
 #define SECTION "clusterGroupMetadata"
 
-struct faults {
+struct group_faults {
     struct arena *arena;
     const char *text; /* NULL: none yet */
 };
 
-static void faults_add(struct faults *faults, const char *format, ...) printf_like(2, 3);
+static void group_faults_add(struct group_faults *group_faults, const char *format, ...)
+    printf_like(2, 3);
 
 static void
-faults_add(struct faults *faults, const char *format, ...)
+group_faults_add(struct group_faults *group_faults, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    char *line = arena_vformat(faults->arena, format, arguments);
+    char *line = arena_vformat(group_faults->arena, format, arguments);
     va_end(arguments);
-    faults->text =
-        faults->text == NULL ? line : arena_format(faults->arena, "%s\n%s", faults->text, line);
+    group_faults->text = group_faults->text == NULL ? line
+                                                    : arena_format(group_faults->arena, "%s\n%s",
+                                                                   group_faults->text, line);
 }
 
 static const char *
@@ -77,10 +79,10 @@ read_signing_key(const struct config *config, const char *name, struct arena *ar
 }
 
 static void
-read_cluster(const struct config *config, const char *name, struct faults *faults,
+read_cluster(const struct config *config, const char *name, struct group_faults *group_faults,
              struct cluster *cluster)
 {
-    struct arena *arena = faults->arena;
+    struct arena *arena = group_faults->arena;
     *cluster = (struct cluster){
         .name = arena_text(arena, name),
         .is_enabled = config_flag(config, key_of(name, "enabled", arena)),
@@ -96,23 +98,23 @@ read_cluster(const struct config *config, const char *name, struct faults *fault
     const char *fault =
         cluster->rpc_address[0] == '\0' ? NULL : text_address_fault(cluster->rpc_address, arena);
     if (fault != NULL)
-        faults_add(faults, "%s: %s", key_of(name, "rpcAddress", arena), fault);
+        group_faults_add(group_faults, "%s: %s", key_of(name, "rpcAddress", arena), fault);
     const char *region = config_text(config, key_of(name, "region", arena));
     cluster->region = region[0] == '\0' ? NULL : region;
     if (cluster->signing_key_file[0] == '\0' &&
         config_flag(config, key_of(name, "authorizationProvider.enable", arena)))
-        faults_add(faults, "%s is not set; tokens cannot be signed without it",
-                   key_of(name, "authorizationProvider.privateKey", arena));
+        group_faults_add(group_faults, "%s is not set; tokens cannot be signed without it",
+                         key_of(name, "authorizationProvider.privateKey", arena));
     const char *transport = config_text(config, key_of(name, "rpcTransport", arena));
     if (strcmp(transport, "grpc") != 0 && strcmp(transport, "tchannel") != 0)
-        faults_add(faults, "%s is '%s'; it must be grpc or tchannel",
-                   key_of(name, "rpcTransport", arena), transport);
+        group_faults_add(group_faults, "%s is '%s'; it must be grpc or tchannel",
+                         key_of(name, "rpcTransport", arena), transport);
 }
 
 /* --- versions: unique over clusters and regions together ---------------------------------------
  */
 
-/* Who has a remainder: a cluster (it may have two) or a region. */
+/* The owner of a remainder: a cluster (it may have two) or a region. */
 struct holder {
     const char *owner; /* its name */
     const char *kind;  /* "cluster" or "region" */
@@ -148,28 +150,28 @@ is_same_owner(const struct holder *one, const struct holder *other)
 }
 
 static void
-check_versions(const struct cluster_group *group, struct faults *faults)
+check_versions(const struct cluster_group *group, struct group_faults *group_faults)
 {
     struct holder *holders =
-        arena_zalloc(faults->arena, 2 * group->count + group->region_count, sizeof *holders);
-    size_t count = list_holders(group, faults->arena, holders);
+        arena_zalloc(group_faults->arena, 2 * group->count + group->region_count, sizeof *holders);
+    size_t count = list_holders(group, group_faults->arena, holders);
     check(count >= group->count + group->region_count);
     for (size_t i = 0; i < count; i++) {
         const struct holder *holder = &holders[i];
         int64_t end = group->failover_version_increment;
         if (holder->remainder < 0 || (end > 0 && holder->remainder >= end))
-            faults_add(
-                faults,
+            group_faults_add(
+                group_faults,
                 "%s is %lld; it must be at least 0 and less than failoverVersionIncrement (%lld)",
                 holder->key, (long long)holder->remainder,
                 (long long)group->failover_version_increment);
         for (size_t j = 0; j < i; j++) {
             if (holders[j].remainder == holder->remainder && !is_same_owner(&holders[j], holder))
-                faults_add(faults,
-                           SECTION ": %s %s and %s %s have the same initial failover version "
-                                   "(%lld); it must be unique",
-                           holders[j].kind, holders[j].owner, holder->kind, holder->owner,
-                           (long long)holder->remainder);
+                group_faults_add(group_faults,
+                                 SECTION ": %s %s and %s %s have the same initial failover version "
+                                         "(%lld); it must be unique",
+                                 holders[j].kind, holders[j].owner, holder->kind, holder->owner,
+                                 (long long)holder->remainder);
         }
     }
 }
@@ -179,48 +181,51 @@ check_versions(const struct cluster_group *group, struct faults *faults)
 
 static void
 check_names(const struct cluster_group *group, const char *current, const char *primary,
-            struct faults *faults)
+            struct group_faults *group_faults)
 {
     if (group->current == NULL)
-        faults_add(faults, SECTION ".currentClusterName is '%s', which is not in clusterGroup",
-                   current);
+        group_faults_add(group_faults,
+                         SECTION ".currentClusterName is '%s', which is not in clusterGroup",
+                         current);
     if (group->primary == NULL)
-        faults_add(faults, SECTION ".primaryClusterName is '%s', which is not in clusterGroup",
-                   primary);
+        group_faults_add(group_faults,
+                         SECTION ".primaryClusterName is '%s', which is not in clusterGroup",
+                         primary);
 }
 
-/* What the entry of a cluster lacks. */
+/* What is missing or wrong in the entry of a cluster. */
 static void
 check_cluster(const struct cluster_group *group, const struct cluster *cluster,
-              struct faults *faults)
+              struct group_faults *group_faults)
 {
-    struct arena *arena = faults->arena;
+    struct arena *arena = group_faults->arena;
     bool is_peer = group->current != NULL && cluster->is_enabled && cluster != group->current;
     if (is_peer && cluster->rpc_name[0] == '\0')
-        faults_add(faults, "%s is not set; an enabled cluster needs one",
-                   key_of(cluster->name, "rpcName", arena));
+        group_faults_add(group_faults, "%s is not set; an enabled cluster needs one",
+                         key_of(cluster->name, "rpcName", arena));
     if (is_peer && cluster->rpc_address[0] == '\0')
-        faults_add(faults,
-                   "%s is not set; give host:port of its gRPC door, or set %s to false as long as "
-                   "it has none",
-                   key_of(cluster->name, "rpcAddress", arena),
-                   key_of(cluster->name, "enabled", arena));
+        group_faults_add(
+            group_faults,
+            "%s is not set; give host:port of its gRPC door, or set %s to false as long as "
+            "it has none",
+            key_of(cluster->name, "rpcAddress", arena), key_of(cluster->name, "enabled", arena));
     if (cluster == group->current && !cluster->is_enabled)
-        faults_add(faults,
-                   "%s is false, and " SECTION ".currentClusterName says that this server is that "
-                   "cluster; a cluster is disabled in the files of the others, never in its own: "
-                   "set it to true",
-                   key_of(cluster->name, "enabled", arena));
+        group_faults_add(
+            group_faults,
+            "%s is false, and " SECTION ".currentClusterName says that this server is that "
+            "cluster; a cluster is disabled in the files of the others, never in its own: "
+            "set it to true",
+            key_of(cluster->name, "enabled", arena));
     if (cluster->region != NULL && cluster_group_find_region(group, cluster->region) == NULL)
-        faults_add(faults,
-                   "%s is '%s', which is not under " SECTION ".regions; add it there with an "
-                   "initialFailoverVersion of its own, or correct the name",
-                   key_of(cluster->name, "region", arena), cluster->region);
+        group_faults_add(group_faults,
+                         "%s is '%s', which is not under " SECTION ".regions; add it there with an "
+                         "initialFailoverVersion of its own, or correct the name",
+                         key_of(cluster->name, "region", arena), cluster->region);
 }
 
 static void
 check_group(const struct config *config, struct cluster_group *group, bool is_alone,
-            struct faults *faults)
+            struct group_faults *group_faults)
 {
     const char *current = config_text(config, SECTION ".currentClusterName");
     const char *primary = config_text(config, SECTION ".primaryClusterName");
@@ -228,13 +233,14 @@ check_group(const struct config *config, struct cluster_group *group, bool is_al
     group->primary = cluster_group_find(group, primary);
     if (is_alone && !config_is_given(config, SECTION ".primaryClusterName"))
         group->primary = group->current; /* alone under another name: its own primary */
-    check_names(group, current, primary, faults);
+    check_names(group, current, primary, group_faults);
     if (group->failover_version_increment <= 0)
-        faults_add(faults, SECTION ".failoverVersionIncrement is %lld; it must be greater than 0",
-                   (long long)group->failover_version_increment);
+        group_faults_add(group_faults,
+                         SECTION ".failoverVersionIncrement is %lld; it must be greater than 0",
+                         (long long)group->failover_version_increment);
     for (size_t i = 0; i < group->count; i++)
-        check_cluster(group, &group->clusters[i], faults);
-    check_versions(group, faults);
+        check_cluster(group, &group->clusters[i], group_faults);
+    check_versions(group, group_faults);
 }
 
 static void
@@ -255,7 +261,7 @@ struct error *
 cluster_group_load(const struct config *config, struct arena *arena,
                    const struct cluster_group **group)
 {
-    struct faults faults = {.arena = arena};
+    struct group_faults group_faults = {.arena = arena};
     const char *const *names = config_names(config, SECTION ".clusterGroup", arena);
     const char *alone[] = {config_text(config, SECTION ".currentClusterName"), NULL};
     bool is_alone = names[0] == NULL;
@@ -267,7 +273,7 @@ cluster_group_load(const struct config *config, struct arena *arena,
         count++;
     struct cluster *clusters = arena_zalloc(arena, count, sizeof *clusters);
     for (size_t i = 0; i < count; i++)
-        read_cluster(config, names[i], &faults, &clusters[i]);
+        read_cluster(config, names[i], &group_faults, &clusters[i]);
 
     struct cluster_group *loaded = arena_make(arena, struct cluster_group);
     loaded->failover_version_increment =
@@ -275,9 +281,9 @@ cluster_group_load(const struct config *config, struct arena *arena,
     loaded->clusters = clusters;
     loaded->count = count;
     read_regions(config, arena, loaded);
-    check_group(config, loaded, is_alone, &faults);
-    if (faults.text != NULL)
-        return error_new(arena, ERR_BAD_REQUEST, "%s", faults.text);
+    check_group(config, loaded, is_alone, &group_faults);
+    if (group_faults.text != NULL)
+        return error_new(arena, ERR_BAD_REQUEST, "%s", group_faults.text);
     check(loaded->current != NULL && loaded->primary != NULL);
     *group = loaded;
     return NULL;

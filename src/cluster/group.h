@@ -1,4 +1,4 @@
-/* group.h - the cluster group: who is in it, which failover versions belong to whom.
+/* group.h - the cluster group: its clusters, and which failover versions belong to which one.
  *
  * Read from clusterGroupMetadata at start and never changed afterwards. A failover version belongs
  * to the cluster whose initial version is its remainder by the increment; so versions of two
@@ -58,8 +58,8 @@ must_use struct error *cluster_group_load(const struct config *config, struct ar
                                           const struct cluster_group **group);
 /* NULL if no cluster has that name. */
 const struct cluster *cluster_group_find(const struct cluster_group *group, const char *name);
-/* Whose version it is; NULL for a version of nobody (FAILOVER_VERSION_LOCAL, a remainder that
- * nobody has). */
+/* Whose version it is; NULL for a version without an owner (FAILOVER_VERSION_LOCAL, an unknown
+ * remainder). */
 const struct cluster *cluster_group_of_version(const struct cluster_group *group,
                                                int64_t failover_version);
 /* Whose region version it is; NULL for a version of no region. */
@@ -77,13 +77,13 @@ must_use bool cluster_group_next_version(const struct cluster_group *group,
 const struct cluster_group *cluster_group_migrate(const struct cluster_group *group,
                                                   struct arena *arena);
 /* Why two clusters cannot follow each other: what both of their files say, and differently, with
- * both values; NULL: they agree. `theirs` is the group as the cluster `peer` is configured,
- * `current` is who it says to be, addresses mean nothing. What only one of them names is no
- * conflict: a group changes file by file. */
+ * both values; NULL: they agree. `theirs` is the group as the cluster `peer` is configured, with
+ * `current` as the cluster that it says it is; addresses are ignored. What only one of them names
+ * is not a conflict: the files of a group change one after the other. */
 const char *cluster_group_conflict(const struct cluster_group *ours,
                                    const struct cluster_group *theirs, const struct cluster *peer,
                                    struct arena *arena);
-/* Is there another cluster that takes part? */
+/* Is there another enabled cluster? */
 bool cluster_group_has_peers(const struct cluster_group *group);
 /* May this cluster register and update global domains? */
 bool cluster_group_is_primary(const struct cluster_group *group);

@@ -50,6 +50,7 @@ cluster_group_region_of_version(const struct cluster_group *group, int64_t failo
 {
     if (failover_version < 0)
         return NULL;
+    check(group->failover_version_increment > 0);
     int64_t remainder = failover_version % group->failover_version_increment;
     for (size_t i = 0; i < group->region_count; i++) {
         if (group->regions[i].initial_failover_version == remainder)
@@ -82,6 +83,8 @@ cluster_group_migrate(const struct cluster_group *group, struct arena *arena)
     struct cluster_group *migrated = arena_make(arena, struct cluster_group);
     struct cluster *clusters = arena_zalloc(arena, group->count, sizeof *clusters);
     *migrated = *group;
+    check(group->current >= group->clusters && group->current < group->clusters + group->count);
+    check(group->primary >= group->clusters && group->primary < group->clusters + group->count);
     migrated->clusters = clusters;
     for (size_t i = 0; i < group->count; i++) {
         struct cluster *cluster = &clusters[i];

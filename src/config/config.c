@@ -82,15 +82,15 @@ config_set(struct config *config, const char *path, const char *value, struct ar
     const char *current = path_current(path, arena);
     struct path_place place = path_find(current);
     if (place.kind == PATH_IGNORED)
-        return error_new(arena, ERR_BAD_REQUEST, "%s: has no meaning here: %s", path,
+        return error_new(arena, ERR_BAD_REQUEST, "%s: is ignored by this server: %s", path,
                          place.key->sentence);
     if (place.kind != PATH_KEY)
         return error_new(arena, ERR_BAD_REQUEST, "%s: there is no such key%s", path,
                          config_suggestion(current, arena));
     struct value read;
-    const char *fault = value_of_text(&place.key->rule, value, config->arena, &read);
-    if (fault != NULL)
-        return error_new(arena, ERR_BAD_REQUEST, "%s: %s", path, fault);
+    const char *config_error = value_of_text(&place.key->rule, value, config->arena, &read);
+    if (config_error != NULL)
+        return error_new(arena, ERR_BAD_REQUEST, "%s: %s", path, config_error);
     config_put(config, current, read, false);
     config_put_names(config, place.key->path, current);
     return NULL;
@@ -101,9 +101,8 @@ config_log_ignored(const struct config *config, const struct log *log)
 {
     for (size_t i = 0; i < config->ignored.count; i++) {
         const struct config_ignored *ignored = &config->ignored.items[i];
-        log_warn(log, "a setting was given that has no meaning here",
-                 log_text("key", ignored->path), log_number("line", ignored->line),
-                 log_text("reason", ignored->reason));
+        log_warn(log, "a setting of Cadence is ignored", log_text("key", ignored->path),
+                 log_number("line", ignored->line), log_text("reason", ignored->reason));
     }
 }
 
@@ -135,8 +134,8 @@ read_value(const struct config *config, const char *path, enum key_type type, st
     }
     struct value value = {.type = type, .text = key->default_value};
     if (type != KEY_TEXT) {
-        const char *fault = value_of_text(&key->rule, key->default_value, arena, &value);
-        check_that(fault == NULL, "default of %s: %s", path, fault);
+        const char *config_error = value_of_text(&key->rule, key->default_value, arena, &value);
+        check_that(config_error == NULL, "default of %s: %s", path, config_error);
     }
     return value;
 }

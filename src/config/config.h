@@ -4,9 +4,9 @@
  * keys.h declares every key that the server reads: name, type, default, one sentence. A key that is
  * not declared is an error that names file, line and key, and the nearest declared one. Keys of
  * Cadence that have no meaning here (ringpop, kafka, ...) are declared as ignored, so that a file
- * made for Cadence starts; each use is told once in the log. Old names of Cadence's are read as the
- * new ones. ${VAR:default} in a scalar is replaced from the environment. Nothing written (key:), ~
- * and null mean: not given. Values are checked when they are loaded, so reading one cannot fail;
+ * made for Cadence starts; each use is logged once. Old names of Cadence's are read as the new
+ * ones. ${VAR:default} in a scalar is replaced from the environment. Nothing written (key:), ~ and
+ * null mean: not given. Values are checked when they are loaded, so reading one cannot fail;
  * reading a key that is not declared is a check.
  *
  * A path is the way through the sections, "persistence.numHistoryShards"; a name that the user
@@ -47,7 +47,7 @@ must_use struct error *config_set(struct config *config, const char *path, const
                                   struct arena *arena);
 /* NULL is fine. */
 void config_free(struct config *config);
-/* Tells in the log which keys were given but have no meaning here. */
+/* Logs which keys were given but are ignored. */
 void config_log_ignored(const struct config *config, const struct log *log);
 
 /* Values, from the file or the default of the table. A text lives as long as the config; "" when

@@ -1,4 +1,4 @@
-/* config_faults_test.c - files that are refused, and how it is told; variables. */
+/* config_faults_test.c - files that are refused, and the errors that say so; variables. */
 #include "config/config.h"
 
 #include "base/buffer.h"
@@ -29,8 +29,7 @@ expect_refused_with(const char *yaml, const char *part)
         TEST_FAIL("'%s' is not in: %s", part, err->message);
 }
 
-/* --- refusals -----------------------------------------------------------------------------------
- */
+/* --- refusals ---- */
 
 TEST(config, an_unknown_key_is_refused_with_its_line_and_the_nearest_one)
 {
@@ -103,10 +102,10 @@ TEST(config, all_faults_of_a_file_are_told_in_its_order)
                    "test.yaml:2: nonsense: there is no such key\n"
                    "test.yaml:3: persistence.numHistoryShards: "
                    "expected an integer from 1 to 16384, got '0'\n"
-                   "test.yaml:4: log: stands here a second time, after line 1");
+                   "test.yaml:4: log: duplicate key, first given in line 1");
 }
 
-TEST(config, very_many_faults_are_counted_and_not_all_told)
+TEST(config, very_many_faults_are_counted_and_not_all_listed)
 {
     scoped(arena_drop) struct arena *arena = arena_new(0);
     struct buffer yaml = {0};
@@ -173,8 +172,7 @@ TEST(config, a_name_with_a_dot_is_refused)
     expect_refused_with("'': 1\n", "a name is not empty");
 }
 
-/* --- variables ----------------------------------------------------------------------------------
- */
+/* --- variables ---- */
 
 static const char *const variables[] = {
     "PORT", "9000", "HOST", "db1", "EMPTY", "", "LOOP", "${LOOP}", NULL,
@@ -227,9 +225,9 @@ TEST(config, a_faulty_variable_is_told_with_its_line)
     expect_refused("log:\n  level: ${LEVEL}\n",
                    "test.yaml:2: log.level: the variable LEVEL is not set; "
                    "${LEVEL:value} gives a default");
-    expect_refused("log:\n  level: \"${:x}\"\n", "test.yaml:2: log.level: '' is no name of a "
-                                                 "variable");
-    expect_refused_with("log:\n  level: ${a b:x}\n", "'a b' is no name of a variable");
+    expect_refused("log:\n  level: \"${:x}\"\n", "test.yaml:2: log.level: '' is not a valid "
+                                                 "variable name");
+    expect_refused_with("log:\n  level: ${a b:x}\n", "'a b' is not a valid variable name");
     expect_refused_with("log:\n  level: "
                         "${A:${A:${A:${A:${A:${A:${A:${A:${A:x}}}}}}}}}\n",
                         "nested too deeply");

@@ -21,8 +21,7 @@ expect_refused_with(const char *yaml, const char *part)
         TEST_FAIL("'%s' is not in: %s", part, err->message);
 }
 
-/* --- the table ----------------------------------------------------------------------------------
- */
+/* --- the table ---- */
 
 TEST(keys, every_default_is_a_value_of_its_key)
 {
@@ -63,8 +62,7 @@ TEST(keys, every_old_name_leads_to_a_declared_place)
     }
 }
 
-/* --- values -------------------------------------------------------------------------------------
- */
+/* --- values ---- */
 
 TEST(config, without_a_file_all_is_as_the_table_says, "A-255")
 {
@@ -166,8 +164,7 @@ TEST(config, names_of_the_users_choice_come_in_order_of_the_file)
     config_free(config);
 }
 
-/* --- files made for Cadence ---------------------------------------------------------------------
- */
+/* --- files made for Cadence ---- */
 
 static const char cadence_like[] =
     "log: {stdout: true, level: info, levelKey: level}\n"
@@ -350,8 +347,7 @@ TEST(config, every_policy_of_forwarding_is_known_and_others_are_refused, "G-042"
         "all-domain-apis-forwarding-v2, got 'everything'");
 }
 
-/* --- flags --------------------------------------------------------------------------------------
- */
+/* --- flags ---- */
 
 TEST(config, a_flag_of_the_command_line_goes_over_the_file_with_the_same_checks)
 {
@@ -377,7 +373,7 @@ TEST(config, a_flag_of_the_command_line_goes_over_the_file_with_the_same_checks)
     EXPECT_KIND(config_set(config, "clusterGroupMetadata.clusterGroup..region", "x", arena),
                 ERR_BAD_REQUEST);
     err = config_set(config, "kafka.x", "1", arena);
-    EXPECT_TEXT(err->message, "kafka.x: has no meaning here: No Kafka is needed.");
+    EXPECT_TEXT(err->message, "kafka.x: is ignored by this server: No Kafka is needed.");
     EXPECT_EQ(config_integer(config, "persistence.numHistoryShards"), 8);
     config_free(config);
 }

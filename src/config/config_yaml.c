@@ -12,17 +12,17 @@
 
 #define QUOTE_MAX 60
 
-struct reader {
+struct yaml_reader {
     yaml_parser_t parser;
     struct slice yaml; /* the whole file */
-    struct faults *faults;
+    struct config_errors *errors;
     struct arena *arena;
     unsigned depth;
     size_t parts;
     bool is_broken; /* the rest cannot be read */
 };
 
-static struct config_part *read_part(struct reader *reader, const yaml_event_t *event);
+static struct config_part *read_part(struct yaml_reader *reader, const yaml_event_t *event);
 
 static void
 map_drop(struct map **map)
@@ -31,10 +31,10 @@ map_drop(struct map **map)
 }
 
 static void
-reader_break(struct reader *reader, int line, const char *sentence)
+reader_break(struct yaml_reader *reader, int line, const char *sentence)
 {
     if (!reader->is_broken)
-        faults_add(reader->faults, line, NULL, "%s", sentence);
+        config_errors_add(reader->errors, line, NULL, "%s", sentence);
     reader->is_broken = true;
 }
 
@@ -56,7 +56,7 @@ count_lines(struct slice yaml, size_t offset)
 
 /* The next event; false: there is none because the file is broken. */
 static bool
-next_event(struct reader *reader, yaml_event_t *event)
+next_event(struct yaml_reader *reader, yaml_event_t *event)
 {
     if (reader->is_broken)
         return false;
@@ -77,17 +77,17 @@ next_event(struct reader *reader, yaml_event_t *event)
 
 /* A scalar as a C string; NULL, and a fault, if it has a NUL byte. */
 static const char *
-scalar_text(struct reader *reader, const yaml_event_t *event)
+scalar_text(struct yaml_reader *reader, const yaml_event_t *event)
 {
     struct slice bytes = slice_of(event->data.scalar.value, event->data.scalar.length);
     if (memchr(bytes.data, '\0', bytes.length) == NULL)
         return arena_text_of(reader->arena, bytes);
-    faults_add(reader->faults, event_line(event), NULL, "a text with a NUL byte");
+    config_errors_add(reader->errors, event_line(event), NULL, "a text with a NUL byte");
     return NULL;
 }
 
 static struct config_part *
-part_new(struct reader *reader, enum part_kind kind, const yaml_event_t *event)
+part_new(struct yaml_reader *reader, enum part_kind kind, const yaml_event_t *event)
 {
     struct config_part *part = arena_make(reader->arena, struct config_part);
     part->kind = kind;
@@ -99,7 +99,7 @@ part_new(struct reader *reader, enum part_kind kind, const yaml_event_t *event)
 }
 
 static void
-read_list(struct reader *reader, struct config_part *list)
+read_list(struct yaml_reader *reader, struct config_part *list)
 {
     for (;;) {
         scoped(yaml_event_delete) yaml_event_t event = {0};
@@ -112,10 +112,10 @@ read_list(struct reader *reader, struct config_part *list)
 
 /* The name of an entry; NULL, and a fault, if it can be none. */
 static const char *
-read_name(struct reader *reader, const yaml_event_t *event, struct map *names)
+read_name(struct yaml_reader *reader, const yaml_event_t *event, struct map *names)
 {
     if (event->type != YAML_SCALAR_EVENT) {
-        faults_add(reader->faults, event_line(event), NULL, "a key must be a plain text");
+        config_errors_add(reader->errors, event_line(event), NULL, "a key must be a plain text");
         read_part(reader, event); /* its inside is of no interest */
         return NULL;
     }
@@ -124,15 +124,15 @@ read_name(struct reader *reader, const yaml_event_t *event, struct map *names)
         return NULL;
     struct config_part *before = map_get(names, slice_text(name));
     if (before != NULL) {
-        faults_add(reader->faults, event_line(event), name,
-                   "stands here a second time, after line %d", before->line);
+        config_errors_add(reader->errors, event_line(event), name,
+                          "duplicate key, first given in line %d", before->line);
         return NULL;
     }
     return name;
 }
 
 static void
-read_section(struct reader *reader, struct config_part *section)
+read_section(struct yaml_reader *reader, struct config_part *section)
 {
     scoped(map_drop) struct map *names = map_new();
     for (;;) {
@@ -155,7 +155,7 @@ read_section(struct reader *reader, struct config_part *section)
 
 /* What begins with `event`, to its end. Never NULL. */
 static struct config_part *
-read_part(struct reader *reader, const yaml_event_t *event)
+read_part(struct yaml_reader *reader, const yaml_event_t *event)
 {
     struct config_part *part = part_new(reader, PART_TEXT, event);
     if (event->type == YAML_SCALAR_EVENT) {
@@ -165,9 +165,9 @@ read_part(struct reader *reader, const yaml_event_t *event)
         return part;
     }
     if (event->type == YAML_ALIAS_EVENT) {
-        faults_add(reader->faults, part->line, NULL,
-                   "the alias *%s is not followed; write its value here",
-                   (const char *)event->data.alias.anchor);
+        config_errors_add(reader->errors, part->line, NULL,
+                          "the alias *%s is not followed; write its value here",
+                          (const char *)event->data.alias.anchor);
         return part;
     }
     check(event->type == YAML_SEQUENCE_START_EVENT || event->type == YAML_MAPPING_START_EVENT);
@@ -186,7 +186,7 @@ read_part(struct reader *reader, const yaml_event_t *event)
 
 /* The one document between the start and the end of the stream. */
 static struct config_part *
-read_document(struct reader *reader)
+read_document(struct yaml_reader *reader)
 {
     struct config_part *root = NULL;
     for (;;) {
@@ -208,14 +208,14 @@ read_document(struct reader *reader)
 }
 
 struct config_part *
-config_read_yaml(struct slice yaml, struct faults *faults, struct arena *arena)
+config_read_yaml(struct slice yaml, struct config_errors *errors, struct arena *arena)
 {
     if (yaml.length > CONFIG_FILE_SIZE_MAX) {
-        faults_add(faults, 0, NULL, "has %zu bytes; the most is %d", yaml.length,
-                   CONFIG_FILE_SIZE_MAX);
+        config_errors_add(errors, 0, NULL, "has %zu bytes; the most is %d", yaml.length,
+                          CONFIG_FILE_SIZE_MAX);
         return NULL;
     }
-    struct reader reader = {.yaml = yaml, .faults = faults, .arena = arena};
+    struct yaml_reader reader = {.yaml = yaml, .errors = errors, .arena = arena};
     check_that(yaml_parser_initialize(&reader.parser), "out of memory");
     yaml_parser_set_input_string(&reader.parser, yaml.length == 0 ? (const uint8_t *)"" : yaml.data,
                                  yaml.length);
@@ -229,8 +229,8 @@ config_read_yaml(struct slice yaml, struct faults *faults, struct arena *arena)
         root->line = 1;
     }
     if (root->kind != PART_SECTION) {
-        faults_add(faults, root->line, NULL, "expected sections (name: value), got %s",
-                   config_part_describe(root, arena));
+        config_errors_add(errors, root->line, NULL, "expected sections (name: value), got %s",
+                          config_part_describe(root, arena));
         return NULL;
     }
     return root;

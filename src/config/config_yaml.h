@@ -1,14 +1,14 @@
 /* config_yaml.h - YAML as a tree whose every part knows its line.
  *
- * Only what settings need: texts, lists, sections. A key that stands twice in a section is a fault;
- * so is an alias (*name), since nobody sees at such a line what the value is. Sizes are bounded. */
+ * Only what settings need: texts, lists, sections. A duplicate key in a section is an error; so is
+ * an alias (*name), since nobody sees in such a line what the value is. Sizes are bounded. */
 #ifndef CADENZA_CONFIG_CONFIG_YAML_H
 #define CADENZA_CONFIG_CONFIG_YAML_H
 
 #include <stdbool.h>
 
 #include "base/arena.h"
-#include "config/faults.h"
+#include "config/config_errors.h"
 
 #define CONFIG_FILE_SIZE_MAX (1024 * 1024)
 #define CONFIG_DEPTH_MAX     64
@@ -27,7 +27,8 @@ struct config_part {
 
 /* Reads one document; an empty one is an empty section. NULL when it cannot be read to its end:
  * then `faults` says why, and may have more in any case. The tree lives in `arena`. */
-struct config_part *config_read_yaml(struct slice yaml, struct faults *faults, struct arena *arena);
+struct config_part *config_read_yaml(struct slice yaml, struct config_errors *errors,
+                                     struct arena *arena);
 
 /* Nothing was written there: empty, ~ or null. */
 bool config_part_is_null(const struct config_part *part);

@@ -1,8 +1,8 @@
 /* dynamic.c - the set of dynamic values in force: reading it, replacing it. See dynamic.h.
  *
  * How an old set is freed: after the swap no loop can find it, but a fiber that read a text from it
- * may not have yielded yet. A letter goes to every other loop and comes back; a loop delivers
- * letters between fibers, so when it has, the fiber has yielded. When the last letter is back the
+ * may not have yielded yet. A message goes to every other loop and comes back; a loop delivers
+ * messages between fibers, so when it has, the fiber has yielded. When the last message is back the
  * set goes. */
 #include "config/dynamic.h"
 
@@ -12,7 +12,7 @@
 #include "fiber/loop.h"
 
 struct passage {
-    struct letter letter;
+    struct loop_message message;
     struct retirement *retirement;
     bool is_posted; /* or needs not be: the owner's own loop */
 };
@@ -21,14 +21,13 @@ struct retirement {
     struct list node; /* of dynamic->retired */
     struct dynamic *dynamic;
     struct dynamic_set *set;
-    struct loop *home;
-    unsigned waiting; /* letters that are not back */
+    struct loop *owner_loop;
+    unsigned waiting; /* messages that are not back */
     unsigned count;
     struct passage passages[]; /* one per loop */
 };
 
-/* --- retiring old sets --------------------------------------------------------------------------
- */
+/* --- retiring old sets ---- */
 
 static void
 retirement_end(struct retirement *retirement)
@@ -43,22 +42,22 @@ retirement_end(struct retirement *retirement)
 
 /* Back home. */
 static void
-passage_return(struct letter *letter)
+passage_return(struct loop_message *message)
 {
-    struct retirement *retirement = container_of(letter, struct passage, letter)->retirement;
-    check(loop_self() == retirement->home && retirement->waiting > 0);
+    struct retirement *retirement = container_of(message, struct passage, message)->retirement;
+    check(loop_self() == retirement->owner_loop && retirement->waiting > 0);
     if (--retirement->waiting == 0)
         retirement_end(retirement);
 }
 
 /* On another loop, between its fibers. */
 static void
-passage_arrive(struct letter *letter)
+passage_arrive(struct loop_message *message)
 {
-    struct passage *passage = container_of(letter, struct passage, letter);
-    check(loop_self() != passage->retirement->home);
-    letter->deliver = passage_return;
-    loop_post_answer(passage->retirement->home, letter);
+    struct passage *passage = container_of(message, struct passage, message);
+    check(loop_self() != passage->retirement->owner_loop);
+    message->deliver = passage_return;
+    loop_post_answer(passage->retirement->owner_loop, message);
 }
 
 static void
@@ -67,7 +66,7 @@ retirement_post(struct retirement *retirement)
     for (unsigned i = 0; i < retirement->count; i++) {
         struct passage *passage = &retirement->passages[i];
         if (!passage->is_posted)
-            passage->is_posted = loop_post(loop_at(i), &passage->letter);
+            passage->is_posted = loop_post(loop_at(i), &passage->message);
     }
 }
 
@@ -81,13 +80,16 @@ retire(struct dynamic *dynamic, struct dynamic_set *set)
     unsigned count = loop_count();
     struct retirement *retirement =
         memory_zalloc(1, sizeof *retirement + count * sizeof retirement->passages[0]);
-    *retirement = (struct retirement){
-        .dynamic = dynamic, .set = set, .home = loop_self(), .waiting = count - 1, .count = count};
+    *retirement = (struct retirement){.dynamic = dynamic,
+                                      .set = set,
+                                      .owner_loop = loop_self(),
+                                      .waiting = count - 1,
+                                      .count = count};
     for (unsigned i = 0; i < count; i++) {
-        retirement->passages[i] = (struct passage){.letter = {.deliver = passage_arrive},
+        retirement->passages[i] = (struct passage){.message = {.deliver = passage_arrive},
                                                    .retirement = retirement,
                                                    .is_posted = loop_at(i) == loop_self()};
-        list_init(&retirement->passages[i].letter.node);
+        list_init(&retirement->passages[i].message.node);
     }
     list_push_back(&dynamic->retired, &retirement->node);
     latch_add(&dynamic->open, 1);
@@ -101,7 +103,7 @@ dynamic_retry_retired(struct dynamic *dynamic)
         retirement_post(list_entry(node, struct retirement, node));
 }
 
-/* Nobody reads any more: what no letter was sent for has passed. */
+/* Nobody reads any more: what no message was sent for has passed. */
 static void
 give_up_posting(struct dynamic *dynamic)
 {
@@ -116,8 +118,7 @@ give_up_posting(struct dynamic *dynamic)
     }
 }
 
-/* --- life ---------------------------------------------------------------------------------------
- */
+/* --- life ---- */
 
 struct dynamic *
 dynamic_new(const struct log *log)
@@ -130,9 +131,9 @@ dynamic_new(const struct log *log)
     latch_init(&dynamic->open, 0);
     for (size_t key = 0; key < DYNAMIC_KEY_COUNT; key++) {
         const struct dynamic_row *row = &dynamic_rows[key];
-        const char *fault =
+        const char *config_error =
             value_of_text(&row->rule, row->default_value, arena, &dynamic->defaults[key]);
-        check_that(fault == NULL, "default of %s: %s", row->name, fault);
+        check_that(config_error == NULL, "default of %s: %s", row->name, config_error);
     }
     return dynamic;
 }
@@ -141,10 +142,10 @@ static struct error *
 load(struct dynamic *dynamic, struct dynamic_set **place, struct slice yaml, const char *file,
      struct arena *arena)
 {
-    struct faults faults = {.file = file, .arena = arena};
-    struct dynamic_set *set = dynamic_set_read(yaml, &faults, dynamic->log);
+    struct config_errors errors = {.file = file, .arena = arena};
+    struct dynamic_set *set = dynamic_set_read(yaml, &errors, dynamic->log);
     if (set == NULL)
-        return faults_error(&faults);
+        return config_errors_join(&errors);
     struct dynamic_set *old = __atomic_exchange_n(place, set, __ATOMIC_ACQ_REL);
     retire(dynamic, old);
     log_info(dynamic->log, "dynamic settings are in force", log_text("file", file),
@@ -168,10 +169,10 @@ dynamic_load_stored(struct dynamic *dynamic, struct slice yaml, const char *orig
 struct error *
 dynamic_check(struct slice yaml, const char *file, struct arena *arena)
 {
-    struct faults faults = {.file = file, .arena = arena};
-    struct dynamic_set *set = dynamic_set_read(yaml, &faults, NULL);
+    struct config_errors errors = {.file = file, .arena = arena};
+    struct dynamic_set *set = dynamic_set_read(yaml, &errors, NULL);
     dynamic_set_free(set);
-    return set == NULL ? faults_error(&faults) : NULL;
+    return set == NULL ? config_errors_join(&errors) : NULL;
 }
 
 void
@@ -189,8 +190,7 @@ dynamic_free(struct dynamic *dynamic)
     arena_free(dynamic->arena);
 }
 
-/* --- values -------------------------------------------------------------------------------------
- */
+/* --- values ---- */
 
 bool
 dynamic_is_set(const struct dynamic *dynamic, enum dynamic_key key)

@@ -7,9 +7,9 @@
  *
  * The first entry in file order whose constraints all equal the asker's filters wins; else the last
  * entry without constraints; else the default of the table (keys.h). An entry with a constraint
- * that the asker does not carry never matches. Unknown keys are told in the log (Cadence has
- * hundreds) and kept out. A file that cannot be read or parsed, or has a value of a wrong type, is
- * refused as a whole: the values stay as they were.
+ * that the asker does not carry never matches. Unknown keys are logged (Cadence has hundreds) and
+ * ignored. A file that cannot be read or parsed, or has a value of a wrong type, is refused as a
+ * whole: the values stay as they were.
  *
  * A set of values is immutable. The owner reads the file again when it changed, publishes a new set
  * by pointer swap, and frees the old one when every loop has passed on: so a text that was read
@@ -54,8 +54,8 @@ must_use struct error *dynamic_load_stored(struct dynamic *dynamic, struct slice
                                            const char *origin, struct arena *arena);
 /* Would it be loaded? */
 must_use struct error *dynamic_check(struct slice yaml, const char *file, struct arena *arena);
-/* Reads the file now, and again whenever it changed, looking every `interval` ns. Starts a fiber on
- * the current loop (must be loop 0), which ends with dynamic_free. The first read must succeed,
+/* Reads the file now, and again whenever it changed, checking every `interval` ns. Starts a fiber
+ * on the current loop (must be loop 0), which ends with dynamic_free. The first read must succeed,
  * else nothing is followed. Yields. Errors: as file_load, ERR_BAD_REQUEST. */
 must_use struct error *dynamic_follow(struct dynamic *dynamic, const char *file, int64_t interval,
                                       struct arena *arena);
@@ -63,11 +63,11 @@ must_use struct error *dynamic_follow(struct dynamic *dynamic, const char *file,
  * that is lowered in a storm has to hold within a second. */
 #define DYNAMIC_INTERVAL_MAX 500000000LL
 int64_t dynamic_interval(const struct config *config);
-/* Where it was made, and by nobody else any more in use. Yields if a file was followed, or an old
- * set is still on its way out. NULL is fine. */
+/* Frees it, on the loop that made it, when nobody uses it any more. Yields if a file was followed,
+ * or an old set is still on its way out. NULL is fine. */
 void dynamic_free(struct dynamic *dynamic);
 
-/* Does anybody set the key, for whomever? Else its default holds for all. Any loop; cheap. */
+/* Is the key set for anybody? Else its default holds for all. Any loop; cheap. */
 bool dynamic_is_set(const struct dynamic *dynamic, enum dynamic_key key);
 
 /* Values; any loop. `key` must be declared with that type (a check). A NULL filter carries nothing.
@@ -88,7 +88,7 @@ const struct value *dynamic_value(const struct dynamic *dynamic, enum dynamic_ke
 /* The key with this name; DYNAMIC_KEY_COUNT: there is none. */
 enum dynamic_key dynamic_find_key(const char *name);
 /* Sets the field of the filter that a constraint of this name is compared with. False: there is no
- * such constraint, or it is a number and the text is none. */
+ * such constraint, or it takes a number and the text is not one. */
 must_use bool dynamic_filter_set(struct dynamic_filter *filter, const char *name, const char *text);
 /* A list of texts, in the arena, NULL-terminated. */
 const char *const *dynamic_list(const struct dynamic *dynamic, enum dynamic_key key,

@@ -1,8 +1,8 @@
 /* dynamic_follow.c - reads the dynamic file again when it changed. See dynamic.h.
  *
- * A fiber looks at the time and the size of the file. They are noted before it is read, so a change
- * while reading is seen at the next look; and also when what was read is bad, so that a broken file
- * is told once and not at every look. */
+ * A fiber checks the time and the size of the file. They are noted before it is read, so a change
+ * while reading is seen at the next check; and also when what was read is bad, so that a broken
+ * file is logged once and not at every check. */
 #include "base/check.h"
 #include "config/dynamic_inside.h"
 #include "fiber/file.h"
@@ -43,8 +43,8 @@ look(struct dynamic *dynamic)
     if (err == NULL && (is_changed || was_lost))
         err = read_file(dynamic, file, arena);
     dynamic->follower.is_lost = err != NULL && err->kind != ERR_BAD_REQUEST;
-    bool is_told = was_lost && dynamic->follower.is_lost;
-    if (err != NULL && !is_told && !fiber_is_cancelled())
+    bool is_logged = was_lost && dynamic->follower.is_lost;
+    if (err != NULL && !is_logged && !fiber_is_cancelled())
         log_fail(dynamic->log, "the dynamic settings stay as they were", log_text("file", file),
                  log_error(err));
 }

@@ -12,7 +12,7 @@ struct dynamic {
     struct value defaults[DYNAMIC_KEY_COUNT]; /* parsed once */
     struct dynamic_set *current;              /* NULL: no file; atomic, read by every loop */
     struct dynamic_set *stored;               /* over it; NULL: none; atomic as well */
-    struct list retired;                      /* old sets that a loop may still look at */
+    struct list retired;                      /* old sets that a loop may still read */
     struct latch open;                        /* the follower and each retired set */
 
     struct {
@@ -21,7 +21,7 @@ struct dynamic {
         int64_t interval;
         int64_t modified; /* of what was read last, good or bad */
         uint64_t size;
-        bool is_lost; /* the file could not be read at the last look; told once */
+        bool is_lost; /* the file could not be read at the last check; logged once */
     } follower;
 };
 

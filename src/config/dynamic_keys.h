@@ -22,7 +22,7 @@
     X(DYNAMIC_DOMAIN_NAME_LENGTH, "limit.domainNameLength", KEY_INTEGER, "1000", "domainName",     \
       "Longest domain name.")                                                                      \
     X(DYNAMIC_ATTRIBUTES_MAX, "limit.clusterAttributesPerDomain", KEY_INTEGER, "10000",            \
-      "domainName", "Most cluster attributes that a domain has, those taken away included.")       \
+      "domainName", "Most cluster attributes of a domain, removed ones included.")                 \
     X(DYNAMIC_FAILOVER_TIMEOUT_MAX, "frontend.maxFailoverTimeoutInSeconds", KEY_INTEGER, "300",    \
       "domainName", "Longest timeout of a graceful failover.")                                     \
     X(DYNAMIC_FAILOVER_COOL_DOWN, "frontend.failoverCoolDown", KEY_DURATION, "0s", "domainName",   \
@@ -34,7 +34,7 @@
     X(DYNAMIC_BLOB_SIZE_ERROR, "limit.blobSize.error", KEY_INTEGER, "2097152", "domainName",       \
       "Largest payload, bytes.")                                                                   \
     X(DYNAMIC_BLOB_SIZE_WARN, "limit.blobSize.warn", KEY_INTEGER, "262144", "domainName",          \
-      "A payload that is larger is told in the log, bytes.")                                       \
+      "Larger payloads are logged, bytes.")                                                        \
     X(DYNAMIC_PENDING_ACTIVITY_LIMITED, "limit.pendingActivityCount.enabled", KEY_FLAG, "false",   \
       "", "A run with too many pending activities fails.")                                         \
     X(DYNAMIC_PENDING_ACTIVITY_ERROR, "limit.pendingActivityCount.error", KEY_INTEGER, "1024",     \
@@ -51,7 +51,8 @@
       "history.activityMaxScheduleToStartTimeoutForRetry", KEY_DURATION, "30m", "domainName",      \
       "Longest that schedule-to-start of a retried activity is raised to.")                        \
     X(DYNAMIC_CROSS_CLUSTER_OPERATIONS, "history.enableCrossClusterOperations", KEY_FLAG, "false", \
-      "domainName", "A run may aim at a domain with the same clusters.")                           \
+      "domainName",                                                                                \
+      "A run may start, signal and cancel workflows in another domain with the same clusters.")    \
     X(DYNAMIC_ENFORCE_DECISION_ATTEMPTS, "history.enforceDecisionTaskAttempts", KEY_FLAG, "false", \
       "domainName", "A run whose decision fails too often is terminated.")                         \
     X(DYNAMIC_DECISION_ATTEMPTS_MAX, "history.decisionRetryMaxAttempts", KEY_INTEGER, "1000",      \
@@ -67,7 +68,7 @@
     X(DYNAMIC_DECISION_HEARTBEAT_TIMEOUT, "history.decisionHeartbeatTimeout", KEY_DURATION, "30m", \
       "domainName", "How long a worker may keep a decision alive by heartbeats.")                  \
     X(DYNAMIC_STICKY_TTL, "history.stickyTTL", KEY_DURATION, "8760h", "domainName",                \
-      "A sticky list that was not renewed for so long is forgotten.")                              \
+      "A sticky list that was not renewed for this long is no longer used.")                       \
     X(DYNAMIC_RESET_POINTS_MAX, "history.historyMaxAutoResetPoints", KEY_INTEGER, "20",            \
       "domainName", "Auto reset points that a run keeps.")                                         \
     X(DYNAMIC_WORKFLOW_TYPE_LENGTH, "limit.workflowTypeLength", KEY_INTEGER, "1000", "domainName", \
@@ -78,10 +79,11 @@
       "domainName taskListName taskType", "Longest time a poll waits for a task.")                 \
     X(DYNAMIC_TASK_LIST_IDLE_TIME, "matching.maxTasklistIdleTime", KEY_DURATION, "5m",             \
       "domainName taskListName taskType",                                                          \
-      "A task list that was not used for this long leaves memory.")                                \
+      "A task list that was not used for this long is unloaded from memory.")                      \
     X(DYNAMIC_TASK_LIST_RATE, "matching.overrideTaskListRps", KEY_NUMBER, "0",                     \
       "domainName taskListName taskType",                                                          \
-      "Tasks per second of a list, whatever its pollers ask for; 0: theirs counts.")               \
+      "Tasks per second of a task list, instead of what its pollers ask for; 0: what they ask "    \
+      "for.")                                                                                      \
     X(DYNAMIC_TASK_DELETE_BATCH, "matching.maxTaskDeleteBatchSize", KEY_INTEGER, "100",            \
       "domainName taskListName taskType", "Stored tasks that are deleted at a time.")              \
     X(DYNAMIC_SYNC_MATCH, "matching.enableSyncMatch", KEY_FLAG, "true",                            \
@@ -108,19 +110,21 @@
     X(DYNAMIC_HISTORY_LONG_POLL, "history.longPollExpirationInterval", KEY_DURATION, "20s",        \
       "domainName", "How long a reader waits for new events of a run.")                            \
     X(DYNAMIC_CLIENT_VERSION_CHECK, "frontend.enableClientVersionCheck", KEY_FLAG, "false", "",    \
-      "Clients newer than the protocol here are refused.")                                         \
+      "Clients with a newer protocol than the server's are refused.")                              \
     X(DYNAMIC_TASK_LIST_ISOLATION, "system.enableTasklistIsolation", KEY_FLAG, "false",            \
-      "domainName", "Isolation groups count: runs are not started from a drained one.")            \
+      "domainName", "Isolation groups apply: no runs are started from a drained one.")             \
     X(DYNAMIC_RAW_HISTORY, "frontend.sendRawWorkflowHistory", KEY_FLAG, "false", "domainName",     \
       "Clients that can read it get history as stored blobs.")                                     \
     X(DYNAMIC_PARENT_CLOSE_POLICY, "history.enableParentClosePolicy", KEY_FLAG, "true",            \
-      "domainName", "Children end with their parent as their policy says; else they go on.")       \
+      "domainName",                                                                                \
+      "Children are closed with their parent as their policy says; false: they keep running.")     \
     X(DYNAMIC_PARENT_CLOSE_BATCH, "history.parentClosePolicyBatchSize", KEY_INTEGER, "200",        \
-      "domainName", "Children of a closed run that are ended before others get a turn.")           \
+      "domainName",                                                                                \
+      "Children of a closed run that are closed in one go, before other work gets a turn.")        \
     X(DYNAMIC_STRONG_QUERY, "history.EnableConsistentQuery", KEY_FLAG, "true", "",                 \
       "Queries may ask to see all that was acknowledged before them.")                             \
     X(DYNAMIC_STRONG_QUERY_DOMAIN, "history.EnableConsistentQueryByDomain", KEY_FLAG, "true",      \
-      "domainName", "The same, of a domain. (Cadence's default is false.)")                        \
+      "domainName", "The same, for a domain. (Cadence's default is false.)")                       \
     X(DYNAMIC_BUFFERED_QUERIES, "history.MaxBufferedQueryCount", KEY_INTEGER, "1", "",             \
       "Queries of a run that wait for a decision.")                                                \
     X(DYNAMIC_DISALLOW_QUERY, "system.disallowQuery", KEY_FLAG, "false", "domainName",             \
@@ -156,70 +160,72 @@
     X(DYNAMIC_WORKER_RPS, "frontend.workerrps", KEY_INTEGER, "2147483647", "",                     \
       "Polls of workers per second that this host takes.")                                         \
     X(DYNAMIC_VISIBILITY_RPS, "frontend.visibilityrps", KEY_INTEGER, "2147483647", "",             \
-      "Lists per second that this host answers.")                                                  \
+      "Visibility calls (list, scan, count) per second that this host answers.")                   \
     X(DYNAMIC_ASYNC_RPS, "frontend.asyncrps", KEY_INTEGER, "2147483647", "",                       \
       "Asynchronous starts per second that this host takes.")                                      \
     X(DYNAMIC_DOMAIN_USER_RPS, "frontend.domainrps", KEY_INTEGER, "2147483647", "domainName",      \
-      "Calls of users per second of a domain, here.")                                              \
+      "Calls of users per second of a domain, on this host.")                                      \
     X(DYNAMIC_DOMAIN_WORKER_RPS, "frontend.domainworkerrps", KEY_INTEGER, "2147483647",            \
-      "domainName", "Polls of workers per second of a domain, here.")                              \
+      "domainName", "Polls of workers per second of a domain, on this host.")                      \
     X(DYNAMIC_DOMAIN_VISIBILITY_RPS, "frontend.domainvisibilityrps", KEY_INTEGER, "2147483647",    \
-      "domainName", "Lists per second of a domain, here.")                                         \
+      "domainName", "Visibility calls per second of a domain, on this host.")                      \
     X(DYNAMIC_DOMAIN_ASYNC_RPS, "frontend.domainasyncrps", KEY_INTEGER, "2147483647",              \
-      "domainName", "Asynchronous starts per second of a domain, here.")                           \
+      "domainName", "Asynchronous starts per second of a domain, on this host.")                   \
     X(DYNAMIC_GLOBAL_DOMAIN_USER_RPS, "frontend.globalDomainrps", KEY_INTEGER, "2147483647",       \
       "domainName", "Calls of users per second of a domain, in the cluster.")                      \
     X(DYNAMIC_GLOBAL_DOMAIN_WORKER_RPS, "frontend.globalDomainWorkerrps", KEY_INTEGER,             \
       "2147483647", "domainName", "Polls of workers per second of a domain, in the cluster.")      \
     X(DYNAMIC_GLOBAL_DOMAIN_VISIBILITY_RPS, "frontend.globalDomainVisibilityrps", KEY_INTEGER,     \
-      "2147483647", "domainName", "Lists per second of a domain, in the cluster.")                 \
+      "2147483647", "domainName", "Visibility calls per second of a domain, in the cluster.")      \
     X(DYNAMIC_GLOBAL_DOMAIN_ASYNC_RPS, "frontend.globalDomainAsyncrps", KEY_INTEGER, "2147483647", \
       "domainName", "Asynchronous starts per second of a domain, in the cluster.")                 \
     X(DYNAMIC_LIST_USER_RPS, "frontend.tasklistrps", KEY_INTEGER, "2147483647",                    \
-      "domainName taskListName", "Starts per second of runs on a task list, here.")                \
+      "domainName taskListName", "Starts per second of runs on a task list, on this host.")        \
     X(DYNAMIC_LIST_WORKER_RPS, "frontend.tasklistworkerrps", KEY_INTEGER, "2147483647",            \
       "domainName taskListName",                                                                   \
-      "Polls per second of a task list and those that go with it, here.")                          \
+      "Polls per second of a task list and of the sticky lists of its workers, on this host.")     \
     X(DYNAMIC_LIST_ASYNC_RPS, "frontend.tasklistasyncrps", KEY_INTEGER, "2147483647",              \
-      "domainName taskListName", "Asynchronous starts per second of runs on a task list, here.")   \
+      "domainName taskListName",                                                                   \
+      "Asynchronous starts per second of runs on a task list, on this host.")                      \
     X(DYNAMIC_GLOBAL_LIST_USER_RPS, "frontend.globalTaskListrps", KEY_INTEGER, "2147483647",       \
       "domainName taskListName", "Starts per second of runs on a task list, in the cluster.")      \
     X(DYNAMIC_GLOBAL_LIST_WORKER_RPS, "frontend.globalTaskListWorkerrps", KEY_INTEGER,             \
       "2147483647", "domainName taskListName",                                                     \
-      "Polls per second of a task list and those that go with it, in the cluster.")                \
+      "Polls per second of a task list and of the sticky lists of its workers, in the cluster.")   \
     X(DYNAMIC_GLOBAL_LIST_ASYNC_RPS, "frontend.globalTaskListAsyncrps", KEY_INTEGER, "2147483647", \
       "domainName taskListName",                                                                   \
       "Asynchronous starts per second of runs on a task list, in the cluster.")                    \
     X(DYNAMIC_QUOTA_BYPASS_CALLERS, "system.rateLimiterBypassCallerTypes", KEY_LIST, "", "",       \
       "Kinds of callers (their cadence-caller-type) that have no quota.")                          \
     X(DYNAMIC_POLL_DELAY_MAX, "frontend.maxWorkerPollDelay", KEY_DURATION, "0s", "domainName",     \
-      "So long a poll above its quota waits before it is refused.")                                \
+      "How long a poll above its quota waits before it is refused.")                               \
     X(DYNAMIC_LIST_PAGE_SIZE, "frontend.visibilityMaxPageSize", KEY_INTEGER, "1000", "domainName", \
-      "Runs in a page of a list that names no size.")                                              \
+      "Runs in a page of a list call that names no size.")                                         \
     X(DYNAMIC_LIST_PAGE_MAX, "frontend.esIndexMaxResultWindow", KEY_INTEGER, "10000", "",          \
-      "Most runs in a page of a list.")                                                            \
+      "Most runs in a page of a list call.")                                                       \
     X(DYNAMIC_ARCHIVED_PAGE_MAX, "frontend.visibilityArchivalQueryMaxPageSize", KEY_INTEGER,       \
-      "10000", "", "Most runs in a page of a list of archived runs.")                              \
+      "10000", "", "Most runs in a page of a list call for archived runs.")                        \
     X(DYNAMIC_HISTORY_ARCHIVAL_STATUS, "system.historyArchivalStatus", KEY_TEXT, "enabled", "",    \
       "disabled or paused: no histories are archived, though the static config says enabled.")     \
     X(DYNAMIC_VISIBILITY_ARCHIVAL_STATUS, "system.visibilityArchivalStatus", KEY_TEXT, "enabled",  \
-      "", "The same for records of lists.")                                                        \
+      "", "The same for visibility records.")                                                      \
     X(DYNAMIC_READ_HISTORY_ARCHIVE, "system.enableReadFromHistoryArchival", KEY_FLAG, "true", "",  \
       "false: archived histories are not read, though the static config says so.")                 \
     X(DYNAMIC_READ_VISIBILITY_ARCHIVE, "system.enableReadFromVisibilityArchival", KEY_FLAG,        \
-      "true", "", "The same for records of lists.")                                                \
+      "true", "", "The same for visibility records.")                                              \
     X(DYNAMIC_LIST_BY_FILTER_DISABLED, "frontend.disableListVisibilityByFilter", KEY_FLAG,         \
-      "false", "domainName", "Lists of open and closed runs with a filter are refused.")           \
+      "false", "domainName", "List calls for open or closed runs with a filter are refused.")      \
     X(DYNAMIC_LIST_OWN_STARTS_WAIT, "frontend.listOwnStartsWait", KEY_DURATION, "1s",              \
       "domainName",                                                                                \
-      "Longest that a list waits for runs which its own connection started or terminated before. " \
-      "0s: it does not.")                                                                          \
+      "How long a list call waits at most for runs that its own connection started or terminated " \
+      "before. 0s: it does not wait.")                                                             \
     X(DYNAMIC_READ_VISIBILITY_STORE, "system.readVisibilityStoreName", KEY_TEXT, "sqlite",         \
-      "domainName", "db: lists by filters only, as of a basic store; any other name: queries.")    \
+      "domainName",                                                                                \
+      "db: list calls with filters only, as with a basic store; any other name: queries, too.")    \
     X(DYNAMIC_LIST_QPS_BASIC, "frontend.visibilityListMaxQPS", KEY_INTEGER, "2147483647",          \
-      "domainName", "Lists and counts per second of a domain whose store is named db.")            \
+      "domainName", "List and count calls per second of a domain whose store is named db.")        \
     X(DYNAMIC_LIST_QPS, "frontend.esVisibilityListMaxQPS", KEY_INTEGER, "2147483647",              \
-      "domainName", "Lists and counts per second of any other domain.")                            \
+      "domainName", "List and count calls per second of any other domain.")                        \
     X(DYNAMIC_SEARCH_ATTRIBUTES, "frontend.validSearchAttributes", KEY_MAP, "", "",                \
       "Search attributes besides the usual ones: name and type (STRING, KEYWORD, INT, DOUBLE, "    \
       "BOOL, DATETIME, or 0 to 5 in this order).")                                                 \
@@ -241,22 +247,23 @@
     X(DYNAMIC_ADAPTIVE_SCALER, "matching.enableAdaptiveScaler", KEY_FLAG, "false",                 \
       "domainName taskListName taskType", "The number of partitions follows the load.")            \
     X(DYNAMIC_SCALER_INTERVAL, "matching.adaptiveScalerUpdateInterval", KEY_DURATION, "15s",       \
-      "domainName taskListName taskType", "How often the load of a list is looked at.")            \
+      "domainName taskListName taskType", "How often the load of a task list is checked.")         \
     X(DYNAMIC_SCALER_UP_RATE, "matching.partitionUpscaleRPS", KEY_INTEGER, "200",                  \
       "domainName taskListName taskType", "New tasks per second that one partition is meant for.") \
     X(DYNAMIC_SCALER_DOWN_FACTOR, "matching.partitionDownscaleFactor", KEY_NUMBER, "0.75",         \
       "domainName taskListName taskType",                                                          \
-      "Below this part of what one partition less is meant for, one goes.")                        \
+      "A partition is removed when the load is below this share of what the others are meant "     \
+      "for.")                                                                                      \
     X(DYNAMIC_SCALER_UP_TIME, "matching.partitionUpscaleSustainedDuration", KEY_DURATION, "1m",    \
       "domainName taskListName taskType",                                                          \
       "How long the load is too high before partitions are added.")                                \
     X(DYNAMIC_SCALER_DOWN_TIME, "matching.partitionDownscaleSustainedDuration", KEY_DURATION,      \
       "2m", "domainName taskListName taskType",                                                    \
-      "How long the load is low before partitions are taken away.")                                \
+      "How long the load is low before partitions are removed.")                                   \
     X(DYNAMIC_SCALER_LEAST, "matching.taskListMinimumWritePartitions", KEY_INTEGER, "1",           \
-      "domainName taskListName taskType", "Partitions that the scaler leaves at least.")           \
+      "domainName taskListName taskType", "Fewest partitions that the scaler leaves.")             \
     X(DYNAMIC_ALL_LIST_KINDS, "matching.matchingReturnAllTaskListKinds", KEY_FLAG, "false", "",    \
-      "The lists of a domain are told with sticky and ephemeral ones.")                            \
+      "The task lists that are returned for a domain include sticky and ephemeral ones.")          \
     X(DYNAMIC_ISOLATION_GROUPS, "system.allIsolationGroups", KEY_LIST, "", "",                     \
       "All isolation groups; tasks of others go to any poller. None: every group counts.")         \
     X(DYNAMIC_ISOLATION_DURATION, "matching.taskIsolationDuration", KEY_DURATION, "200ms",         \
@@ -267,25 +274,28 @@
       "A group without a poller for this long is not waited for.")                                 \
     X(DYNAMIC_AUTO_FORWARDING, "system.enableDomainNotActiveAutoForwarding", KEY_FLAG, "true",     \
       "domainName",                                                                                \
-      "Calls about workflows that are active in another cluster go on to it, by the policy.")      \
+      "Calls about workflows that are active in another cluster are forwarded to it, by the "      \
+      "policy.")                                                                                   \
     X(DYNAMIC_HOLD_CALLS, "frontend.holdCallsDuringDrain", KEY_FLAG, "true", "domainName",         \
-      "Calls that arrive while a graceful failover drains wait for its end, instead of failing.")  \
+      "Calls that arrive while a graceful failover is under way wait for its end instead of "      \
+      "failing.")                                                                                  \
     X(DYNAMIC_HOLD_CALLS_MAX, "frontend.holdCallsDuringDrainMax", KEY_INTEGER, "2000",             \
-      "domainName", "Most calls about a domain that wait so at a time.")                           \
+      "domainName", "Most calls about a domain that wait this way at a time.")                     \
     X(DYNAMIC_HOLD_CALLS_TIME, "frontend.holdCallsDuringDrainTime", KEY_DURATION, "30s",           \
-      "domainName", "Longest that a call waits so; then it may be tried again.")                   \
+      "domainName", "How long a call waits this way at most; then the client may try again.")      \
     X(DYNAMIC_AUTHORIZATION_LOG_ONLY, "system.enableServiceAuthorizationLogOnly", KEY_FLAG,        \
-      "false", "", "Calls that are not authorized are logged, and let in.")                        \
+      "false", "", "Calls that are not authorized are logged, not refused.")                       \
     X(DYNAMIC_AUDIT_RECORDS_MAX, "system.auditRecordsMax", KEY_INTEGER, "100000", "",              \
       "Records of operators' calls that are kept.")                                                \
     X(DYNAMIC_SCHEDULER, "worker.enableScheduler", KEY_FLAG, "true", "domainName",                 \
       "Schedules of the domain fire. (Cadence: false.)")                                           \
     X(DYNAMIC_GRACEFUL_FAILOVER, "system.enableGracefulFailover", KEY_FLAG, "true", "",            \
-      "Shards write markers for graceful failovers; without them these end by their timeouts.")    \
+      "Shards write markers for graceful failovers; without markers such failovers end by their "  \
+      "timeouts.")                                                                                 \
     X(DYNAMIC_REPLICATION_ROWS_MAX, "history.replicationRowsMax", KEY_INTEGER, "1000000", "",      \
-      "Changes of a shard that wait for another cluster which is away. Beyond that they are "      \
-      "dropped, if it can read the runs themselves when it is back (clusters of Cadence cannot: "  \
-      "theirs are kept). 0: they are kept.")                                                       \
+      "Changes of a shard that are kept for a cluster that cannot be reached. Beyond that they "   \
+      "are dropped, if it can read the runs themselves when it is back (clusters of Cadence "      \
+      "cannot: for them all are kept). 0: all are kept.")                                          \
     X(DYNAMIC_ENTITIES_MAX, "system.entitiesMax", KEY_INTEGER, "100000", "",                       \
       "Rows of the entity table, deleted ones included; every loop knows all of them.")
 

@@ -22,9 +22,9 @@ struct race {
 };
 
 struct reader {
-    struct letter letter; /* there to start, back when it has ended */
+    struct loop_message message; /* there to start, back when it has ended */
     struct race *race;
-    struct loop *home;
+    struct loop *owner_loop;
 };
 
 /* A text that was freed, or is not all there yet, is for the sanitizers to see. */
@@ -38,9 +38,9 @@ read_once(const struct dynamic *dynamic)
 }
 
 static void
-reader_back(struct letter *letter)
+reader_back(struct loop_message *message)
 {
-    struct reader *reader = container_of(letter, struct reader, letter);
+    struct reader *reader = container_of(message, struct reader, message);
     latch_done(&reader->race->readers);
 }
 
@@ -54,14 +54,14 @@ read_on(void *argument)
         race->reads[loop_index(loop_self())]++;
         fiber_yield();
     }
-    reader->letter.deliver = reader_back;
-    loop_post_answer(reader->home, &reader->letter);
+    reader->message.deliver = reader_back;
+    loop_post_answer(reader->owner_loop, &reader->message);
 }
 
 static void
-reader_arrive(struct letter *letter)
+reader_arrive(struct loop_message *message)
 {
-    fiber_start("reader", read_on, container_of(letter, struct reader, letter));
+    fiber_start("reader", read_on, container_of(message, struct reader, message));
 }
 
 static void
@@ -73,9 +73,9 @@ run_race(void *argument)
     race->dynamic = dynamic_new(NULL);
     for (unsigned i = 0; i < LOOPS; i++) {
         readers[i] = (struct reader){
-            .letter = {.deliver = reader_arrive}, .race = race, .home = loop_self()};
-        list_init(&readers[i].letter.node);
-        bool is_posted = loop_post(loop_at(i), &readers[i].letter);
+            .message = {.deliver = reader_arrive}, .race = race, .owner_loop = loop_self()};
+        list_init(&readers[i].message.node);
+        bool is_posted = loop_post(loop_at(i), &readers[i].message);
         check(is_posted);
     }
     for (int i = 0; i < REPLACEMENTS; i++) {

@@ -41,31 +41,30 @@ struct constraint {
     int64_t number;
 };
 
-struct entry {
+struct dynamic_entry {
     struct value value;
     vector_of(struct constraint) constraints;
 };
 
 struct dynamic_set {
     struct arena *arena;
-    vector_of(struct entry) entries[DYNAMIC_KEY_COUNT];
+    vector_of(struct dynamic_entry) entries[DYNAMIC_KEY_COUNT];
 };
 
-struct reading {
+struct dynamic_parser {
     struct dynamic_set *set;
-    struct faults *faults;
+    struct config_errors *errors;
     const struct log *log;
     struct arena *arena; /* for the tree and sentences */
 };
 
-/* --- reading ------------------------------------------------------------------------------------
- */
+/* --- reading ---- */
 
 static void
-tell(const struct reading *reading, const char *message, const char *key, int line,
-     const char *reason)
+warn_of(const struct dynamic_parser *parser, const char *message, const char *key, int line,
+        const char *reason)
 {
-    log_warn(reading->log, message, log_text("key", key), log_text("file", reading->faults->file),
+    log_warn(parser->log, message, log_text("key", key), log_text("file", parser->errors->file),
              log_number("line", line), log_text("reason", reason));
 }
 
@@ -94,7 +93,7 @@ find_constraint(const char *name)
 
 /* One constraint. What cannot match is kept as such, so that its entry does not hold for all. */
 static struct constraint
-read_constraint(struct reading *reading, enum dynamic_key key, const struct config_part *part)
+read_constraint(struct dynamic_parser *parser, enum dynamic_key key, const struct config_part *part)
 {
     check(part->name != NULL);
     struct constraint constraint = {.kind = find_constraint(part->name)};
@@ -102,82 +101,82 @@ read_constraint(struct reading *reading, enum dynamic_key key, const struct conf
         constraint.kind == CONSTRAINT_TASK_TYPE || constraint.kind == CONSTRAINT_SHARD_ID;
     const char *reason = NULL;
     if (!has_word(dynamic_rows[key].filters, part->name))
-        reason = arena_format(reading->arena, "nobody asks with %s for this key",
-                              config_quote(part->name, reading->arena));
+        reason = arena_format(parser->arena, "this key has no constraint %s",
+                              config_quote(part->name, parser->arena));
     else if (part->kind != PART_TEXT || config_part_is_null(part))
-        reason = arena_format(reading->arena, "%s is %s", part->name,
-                              config_part_describe(part, reading->arena));
+        reason = arena_format(parser->arena, "%s is %s", part->name,
+                              config_part_describe(part, parser->arena));
     else if (is_number &&
              !text_parse_int64(slice_text(part->text), 0, INT64_MAX, &constraint.number))
-        reason = arena_format(reading->arena, "%s is no number", part->name);
+        reason = arena_format(parser->arena, "%s is not a number", part->name);
     if (reason != NULL) {
-        tell(reading, "an entry of the dynamic settings never matches", dynamic_rows[key].name,
-             part->line, reason);
+        warn_of(parser, "an entry of the dynamic settings never matches", dynamic_rows[key].name,
+                part->line, reason);
         constraint.kind = CONSTRAINT_KIND_COUNT;
     }
-    constraint.text = arena_text(reading->set->arena, part->text);
+    constraint.text = arena_text(parser->set->arena, part->text);
     return constraint;
 }
 
 static void
-read_constraints(struct reading *reading, enum dynamic_key key, const struct config_part *part,
-                 struct entry *entry)
+read_constraints(struct dynamic_parser *parser, enum dynamic_key key,
+                 const struct config_part *part, struct dynamic_entry *entry)
 {
     if (config_part_is_null(part))
         return;
     if (part->kind != PART_SECTION) {
-        faults_add(reading->faults, part->line, dynamic_rows[key].name,
-                   "constraints: expected a section, got %s",
-                   config_part_describe(part, reading->arena));
+        config_errors_add(parser->errors, part->line, dynamic_rows[key].name,
+                          "constraints: expected a section, got %s",
+                          config_part_describe(part, parser->arena));
         return;
     }
     for (size_t i = 0; i < part->children.count; i++) {
-        struct constraint constraint = read_constraint(reading, key, part->children.items[i]);
-        vector_push_in(&entry->constraints, reading->set->arena, constraint);
+        struct constraint constraint = read_constraint(parser, key, part->children.items[i]);
+        vector_push_in(&entry->constraints, parser->set->arena, constraint);
     }
 }
 
 /* A value of the key's type. In quotes a number or flag is a text, as in Cadence. */
 static void
-read_value(struct reading *reading, enum dynamic_key key, const struct config_part *part,
-           struct entry *entry)
+read_value(struct dynamic_parser *parser, enum dynamic_key key, const struct config_part *part,
+           struct dynamic_entry *entry)
 {
     const struct key_rule *rule = &dynamic_rows[key].rule;
     bool is_plain_only =
         rule->type == KEY_INTEGER || rule->type == KEY_NUMBER || rule->type == KEY_FLAG;
     const char *reason;
     if (config_part_is_null(part) || (is_plain_only && part->is_quoted))
-        reason = arena_format(
-            reading->arena, "expected %s, got %s%s", value_wanted(rule, reading->arena),
-            part->is_quoted ? "the text " : "", config_part_describe(part, reading->arena));
+        reason = arena_format(parser->arena, "expected %s, got %s%s",
+                              value_wanted(rule, parser->arena), part->is_quoted ? "the text " : "",
+                              config_part_describe(part, parser->arena));
     else
-        reason = value_of_part(rule, part, reading->set->arena, &entry->value);
+        reason = value_of_part(rule, part, parser->set->arena, &entry->value);
     if (reason != NULL)
-        faults_add(reading->faults, part->line, dynamic_rows[key].name, "%s", reason);
+        config_errors_add(parser->errors, part->line, dynamic_rows[key].name, "%s", reason);
 }
 
 static void
-read_entry(struct reading *reading, enum dynamic_key key, const struct config_part *part)
+read_entry(struct dynamic_parser *parser, enum dynamic_key key, const struct config_part *part)
 {
     const char *name = dynamic_rows[key].name;
-    struct entry entry = {0};
+    struct dynamic_entry entry = {0};
     bool has_value = false;
     for (size_t i = 0; i < part->children.count && part->kind == PART_SECTION; i++) {
         const struct config_part *child = part->children.items[i];
         if (strcmp(child->name, "value") == 0) {
-            read_value(reading, key, child, &entry);
+            read_value(parser, key, child, &entry);
             has_value = true;
         } else if (strcmp(child->name, "constraints") == 0) {
-            read_constraints(reading, key, child, &entry);
+            read_constraints(parser, key, child, &entry);
         } else { /* a misspelt "constraints" would make the entry hold for all */
-            faults_add(reading->faults, child->line, name,
-                       "an entry has value and constraints, not %s",
-                       config_quote(child->name, reading->arena));
+            config_errors_add(parser->errors, child->line, name,
+                              "an entry has value and constraints, not %s",
+                              config_quote(child->name, parser->arena));
         }
     }
     if (!has_value)
-        faults_add(reading->faults, part->line, name, "an entry without a value");
-    vector_push_in(&reading->set->entries[key], reading->set->arena, entry);
+        config_errors_add(parser->errors, part->line, name, "an entry without a value");
+    vector_push_in(&parser->set->entries[key], parser->set->arena, entry);
 }
 
 enum dynamic_key
@@ -190,41 +189,42 @@ dynamic_find_key(const char *name)
 }
 
 static void
-read_key(struct reading *reading, const struct config_part *part)
+read_key(struct dynamic_parser *parser, const struct config_part *part)
 {
     enum dynamic_key key = dynamic_find_key(part->name);
     if (key == DYNAMIC_KEY_COUNT) {
-        log_info(reading->log, "a dynamic setting has no meaning here", log_text("key", part->name),
-                 log_text("file", reading->faults->file), log_number("line", part->line));
+        log_info(parser->log, "a dynamic setting is unknown and ignored",
+                 log_text("key", part->name), log_text("file", parser->errors->file),
+                 log_number("line", part->line));
         return;
     }
     if (config_part_is_null(part))
         return;
     if (part->kind != PART_LIST) {
-        faults_add(reading->faults, part->line, part->name,
-                   "expected a list of entries (- value: ...), got %s",
-                   config_part_describe(part, reading->arena));
+        config_errors_add(parser->errors, part->line, part->name,
+                          "expected a list of entries (- value: ...), got %s",
+                          config_part_describe(part, parser->arena));
         return;
     }
     for (size_t i = 0; i < part->children.count; i++)
-        read_entry(reading, key, part->children.items[i]);
+        read_entry(parser, key, part->children.items[i]);
 }
 
 struct dynamic_set *
-dynamic_set_read(struct slice yaml, struct faults *faults, const struct log *log)
+dynamic_set_read(struct slice yaml, struct config_errors *errors, const struct log *log)
 {
     scoped(arena_drop) struct arena *scratch = arena_new(0);
-    const struct config_part *root = config_read_yaml(yaml, faults, scratch);
+    const struct config_part *root = config_read_yaml(yaml, errors, scratch);
     if (root == NULL)
         return NULL;
     struct arena *arena = arena_new(0);
     struct dynamic_set *set = arena_make(arena, struct dynamic_set);
     set->arena = arena;
     check(root->kind == PART_SECTION);
-    struct reading reading = {.set = set, .faults = faults, .log = log, .arena = scratch};
+    struct dynamic_parser parser = {.set = set, .errors = errors, .log = log, .arena = scratch};
     for (size_t i = 0; i < root->children.count; i++)
-        read_key(&reading, root->children.items[i]);
-    if (faults_are_none(faults))
+        read_key(&parser, root->children.items[i]);
+    if (config_errors_are_none(errors))
         return set;
     dynamic_set_free(set);
     return NULL;
@@ -237,8 +237,7 @@ dynamic_set_free(struct dynamic_set *set)
         arena_free(set->arena);
 }
 
-/* --- choosing -----------------------------------------------------------------------------------
- */
+/* --- choosing ---- */
 
 static bool
 constraint_holds(const struct constraint *constraint, const struct dynamic_filter *filter)
@@ -285,7 +284,7 @@ dynamic_filter_set(struct dynamic_filter *filter, const char *name, const char *
 }
 
 static bool
-entry_matches(const struct entry *entry, const struct dynamic_filter *filter)
+entry_matches(const struct dynamic_entry *entry, const struct dynamic_filter *filter)
 {
     for (size_t i = 0; i < entry->constraints.count; i++) {
         if (!constraint_holds(&entry->constraints.items[i], filter))
@@ -307,9 +306,9 @@ choose_entry(const struct dynamic_set *set, enum dynamic_key key,
              const struct dynamic_filter *filter)
 {
     const struct dynamic_filter nothing = DYNAMIC_NO_FILTER;
-    const struct entry *chosen = NULL;
+    const struct dynamic_entry *chosen = NULL;
     for (size_t i = 0; i < set->entries[key].count; i++) {
-        const struct entry *entry = &set->entries[key].items[i];
+        const struct dynamic_entry *entry = &set->entries[key].items[i];
         if (entry->constraints.count == 0) {
             chosen = entry; /* unless a later one is meant for the asker, or for all */
         } else if (entry_matches(entry, filter == NULL ? &nothing : filter)) {

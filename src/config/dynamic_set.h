@@ -2,15 +2,15 @@
 #ifndef CADENZA_CONFIG_DYNAMIC_SET_H
 #define CADENZA_CONFIG_DYNAMIC_SET_H
 
+#include "config/config_errors.h"
 #include "config/dynamic.h"
-#include "config/faults.h"
 #include "config/value.h"
 
 struct dynamic_set;
 
 /* Reads a file's text. NULL: `faults` says why. What is odd but no reason to refuse the file
- * (unknown keys, constraints that nobody asks with) goes to the log. */
-struct dynamic_set *dynamic_set_read(struct slice yaml, struct faults *faults,
+ * (unknown keys, constraints that the key does not have) goes to the log. */
+struct dynamic_set *dynamic_set_read(struct slice yaml, struct config_errors *errors,
                                      const struct log *log);
 /* NULL is fine. */
 void dynamic_set_free(struct dynamic_set *set);

@@ -71,8 +71,7 @@ bad_binaries(const struct dynamic *dynamic, const char *domain)
     return dynamic_integer(dynamic, DYNAMIC_MAX_BAD_BINARIES, &filter);
 }
 
-/* --- which entry holds --------------------------------------------------------------------------
- */
+/* --- which entry holds ---- */
 
 TEST(dynamic, without_a_file_all_is_as_the_table_says)
 {
@@ -178,12 +177,11 @@ TEST(dynamic, an_entry_with_a_constraint_that_nobody_carries_never_matches, "H-0
                                  .workflow_type = "x"};
     EXPECT_EQ(dynamic_integer(dynamic, DYNAMIC_MAX_BAD_BINARIES, &all), 10);
     EXPECT_EQ(notes_count(&notes, "never matches"), 5);
-    EXPECT_EQ(notes_count(&notes, "nobody asks with 'domainNmae'"), 1);
+    EXPECT_EQ(notes_count(&notes, "this key has no constraint 'domainNmae'"), 1);
     dynamic_free(dynamic);
 }
 
-/* --- values and files that are wrong ------------------------------------------------------------
- */
+/* --- values and files that are wrong ---- */
 
 /* Cadence takes the default for such a value; here what held before goes on (docs/limits.md). */
 TEST(dynamic, a_file_with_a_value_of_the_wrong_type_is_refused_as_a_whole, "H-020")
@@ -207,7 +205,7 @@ TEST(dynamic, a_file_with_a_value_of_the_wrong_type_is_refused_as_a_whole, "H-02
 }
 
 /* What Cadence's own suites set, as a file. The worker, the scheduler and what repeats replicated
- * tasks are not parts of this server: those keys are told, and the file is taken. */
+ * tasks are not parts of this server: those keys are logged, and the file is accepted. */
 TEST(dynamic, the_settings_of_cadence_s_suites_load_and_hold, "H-024")
 {
     struct notes notes = {0};
@@ -233,11 +231,11 @@ TEST(dynamic, the_settings_of_cadence_s_suites_load_and_hold, "H-024")
     EXPECT_EQ(dynamic_duration(dynamic, DYNAMIC_DECISION_HEARTBEAT_TIMEOUT, NULL), 5 * NS_PER_S);
     EXPECT_EQ(dynamic_integer(dynamic, DYNAMIC_MIN_RETENTION_DAYS, NULL), 0);
     EXPECT_EQ(dynamic_duration(dynamic, DYNAMIC_FAILOVER_COOL_DOWN, NULL), 0);
-    EXPECT_EQ(notes_count(&notes, "has no meaning here"), 2);
+    EXPECT_EQ(notes_count(&notes, "is unknown and ignored"), 2);
     dynamic_free(dynamic);
 }
 
-TEST(dynamic, keys_that_are_not_known_are_told_and_kept_out)
+TEST(dynamic, keys_that_are_not_known_are_logged_and_ignored)
 {
     struct notes notes = {0};
     struct log log = log_of(&notes);
@@ -246,7 +244,7 @@ TEST(dynamic, keys_that_are_not_known_are_told_and_kept_out)
                                          "some.thing: 7\n"
                                          "system.maxRetentionDays: [{value: 31}]\n",
                                          &log);
-    EXPECT_EQ(notes_count(&notes, "has no meaning here"), 2);
+    EXPECT_EQ(notes_count(&notes, "is unknown and ignored"), 2);
     EXPECT_EQ(notes_count(&notes, "\"key\":\"some.thing\""), 1);
     EXPECT_EQ(dynamic_integer(dynamic, DYNAMIC_MAX_RETENTION_DAYS, NULL), 31);
     dynamic_free(dynamic);
@@ -319,8 +317,7 @@ TEST(dynamic, a_server_looks_every_half_second_at_least)
     config_free(config);
 }
 
-/* --- following a file ---------------------------------------------------------------------------
- */
+/* --- following a file ---- */
 
 #define PATH     "/dynamic.yaml"
 #define INTERVAL (10 * NS_PER_S)
@@ -445,7 +442,7 @@ loops_story(void *argument)
             check(err == NULL);
         }
     }
-    /* Freed while letters are on their way. */
+    /* Freed while messages are on their way. */
     for (int i = 0; i < 3; i++) {
         struct error *err = dynamic_load(dynamic, slice_text(""), "d.yaml", arena);
         check(err == NULL);

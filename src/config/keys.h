@@ -19,7 +19,7 @@ enum key_type {
     KEY_DURATION,
     KEY_LIST,
     KEY_MAP,     /* names and texts; dynamic keys only */
-    KEY_IGNORED, /* of Cadence, without a meaning here: told in the log, never read */
+    KEY_IGNORED, /* of Cadence, without a meaning here: its use is logged, its value never read */
 };
 
 /* What a value must be. */

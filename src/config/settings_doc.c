@@ -91,25 +91,26 @@ main(void)
          "is\n"
          "not listed here is refused, with its line.\n");
     print_static(arena);
-    puts("\n### Read, but without a meaning here\n\n"
-         "So that a file made for Cadence starts; each is told in the log. `**` is everything "
-         "below.\n");
+    puts("\n### Accepted and ignored\n\n"
+         "So that a server starts with a file made for Cadence; each use is logged. `**` is "
+         "everything below.\n");
     print_ignored();
     puts("\n### Old names\n\nWhere both are given the new one wins.\n");
     print_aliases();
-    puts("\n## The file of --dynamic-config\n\n"
-         "Cadence's form, read again when it changed. The first entry whose constraints all hold\n"
-         "wins, else the last one without constraints, else the default. A key that is not listed "
-         "is\n"
-         "told in the log and has no effect.\n\n"
-         "```yaml\n"
-         "system.maxRetentionDays:\n"
-         "- value: 30\n"
-         "frontend.maxBadBinaries:\n"
-         "- value: 10\n"
-         "- value: 50\n"
-         "  constraints: {domainName: orders}\n"
-         "```\n");
+    puts(
+        "\n## The file of --dynamic-config\n\n"
+        "Cadence's format, read again when it changes. The first entry whose constraints all hold\n"
+        "wins, else the last one without constraints, else the default. A key that is not listed "
+        "is\n"
+        "logged and has no effect.\n\n"
+        "```yaml\n"
+        "system.maxRetentionDays:\n"
+        "- value: 30\n"
+        "frontend.maxBadBinaries:\n"
+        "- value: 10\n"
+        "- value: 50\n"
+        "  constraints: {domainName: orders}\n"
+        "```\n");
     print_dynamic(arena);
     return 0;
 }

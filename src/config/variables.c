@@ -16,7 +16,7 @@
 struct replacing {
     const struct config_environment *environment;
     struct arena *arena;
-    const char *fault; /* NULL: none yet */
+    const char *config_error; /* NULL: none yet */
     unsigned depth;
 };
 
@@ -65,8 +65,8 @@ value_of(struct replacing *replacing, struct slice inside)
     size_t name_length = colon == NULL ? inside.length : (size_t)(colon - inside.data);
     const char *name = arena_text_of(arena, slice_of(inside.data, name_length));
     if (!is_name(name)) {
-        replacing->fault =
-            arena_format(arena, "%s is no name of a variable", config_quote(name, arena));
+        replacing->config_error =
+            arena_format(arena, "%s is not a valid variable name", config_quote(name, arena));
         return NULL;
     }
     const struct config_environment *environment = replacing->environment;
@@ -75,7 +75,7 @@ value_of(struct replacing *replacing, struct slice inside)
     if (value != NULL)
         return value;
     if (colon == NULL) {
-        replacing->fault = arena_format(
+        replacing->config_error = arena_format(
             arena, "the variable %s is not set; ${%s:value} gives a default", name, name);
         return NULL;
     }
@@ -90,7 +90,7 @@ join(struct replacing *replacing, const char *before, struct slice text, const c
 {
     if (strlen(before) + text.length + strlen(value) <= VARIABLES_TEXT_MAX)
         return arena_format(replacing->arena, "%s%.*s%s", before, SLICE_ARG(text), value);
-    replacing->fault = "too long when its variables are replaced";
+    replacing->config_error = "too long when its variables are replaced";
     return NULL;
 }
 
@@ -105,7 +105,7 @@ static const char *
 replace(struct replacing *replacing, struct slice text)
 {
     if (++replacing->depth > NESTING_MAX) {
-        replacing->fault = "variables nested too deeply";
+        replacing->config_error = "variables nested too deeply";
         return NULL;
     }
     const char *done = "";
@@ -121,8 +121,8 @@ replace(struct replacing *replacing, struct slice text)
         }
         ptrdiff_t end = find_end(rest);
         if (end < 0) {
-            replacing->fault = arena_format(replacing->arena, "${%s has no closing brace",
-                                            arena_text_of(replacing->arena, rest));
+            replacing->config_error = arena_format(replacing->arena, "${%s has no closing brace",
+                                                   arena_text_of(replacing->arena, rest));
             return NULL;
         }
         const char *value = value_of(replacing, slice_of(rest.data, (size_t)end));
@@ -135,14 +135,14 @@ replace(struct replacing *replacing, struct slice text)
 
 const char *
 variables_replace(const char *text, const struct config_environment *environment,
-                  struct arena *arena, const char **fault)
+                  struct arena *arena, const char **config_error)
 {
     if (strstr(text, "${") == NULL)
         return text;
     struct replacing replacing = {.environment = environment, .arena = arena};
     const char *replaced = replace(&replacing, slice_text(text));
-    check((replaced == NULL) == (replacing.fault != NULL));
+    check((replaced == NULL) == (replacing.config_error != NULL));
     if (replaced == NULL)
-        *fault = replacing.fault;
+        *config_error = replacing.config_error;
     return replaced;
 }

@@ -13,6 +13,6 @@
 /* `text` with its variables replaced, in the arena (or itself when it has none). NULL: *fault is a
  * sentence that says what is wrong. */
 const char *variables_replace(const char *text, const struct config_environment *environment,
-                              struct arena *arena, const char **fault);
+                              struct arena *arena, const char **config_error);
 
 #endif

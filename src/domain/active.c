@@ -21,21 +21,22 @@ domain_is_active_active(const struct domain *domain)
     return false;
 }
 
-const struct domain_place *
-domain_places(const struct domain *domain, struct arena *arena, size_t *count)
+const struct domain_assignment *
+domain_assignments(const struct domain *domain, struct arena *arena, size_t *count)
 {
     const API(Domain) *record = domain->record->domain;
     struct attributes attributes = attributes_read(record->active_clusters, arena);
-    struct domain_place *places = arena_zalloc(arena, attributes.count + 1, sizeof *places);
-    places[0].cluster_name = arena_text(arena, record->active_cluster_name);
+    struct domain_assignment *assignments =
+        arena_zalloc(arena, attributes.count + 1, sizeof *assignments);
+    assignments[0].cluster_name = arena_text(arena, record->active_cluster_name);
     for (size_t i = 0; i < attributes.count; i++)
-        places[i + 1] = (struct domain_place){
+        assignments[i + 1] = (struct domain_assignment){
             .scope = arena_text(arena, attributes.all[i].scope),
             .name = arena_text(arena, attributes.all[i].name),
             .cluster_name = arena_text(arena, attributes.all[i].cluster_name),
         };
     *count = attributes.count + 1;
-    return places;
+    return assignments;
 }
 
 /* NULL: there is no such attribute. */
@@ -73,7 +74,7 @@ static struct active_cluster
 active_by_default(const struct domain *domain, const struct cluster_group *group)
 {
     const STORED(DomainRecord) *record = domain->record;
-    if (!record->domain->is_global_domain) /* nobody else has it */
+    if (!record->domain->is_global_domain) /* no other cluster has it */
         return (struct active_cluster){.status = ACTIVE_HERE,
                                        .cluster_name = record->domain->active_cluster_name,
                                        .failover_version = FAILOVER_VERSION_LOCAL};
@@ -185,7 +186,7 @@ domain_active_run(const struct domain *domain, const struct cluster_attribute *a
 {
     const API(Domain) *shown = domain->record->domain;
     bool has_attribute = attribute != NULL && attribute->scope != NULL;
-#ifdef CADENZA_PLANT_home_of_last_writer
+#ifdef CADENZA_FAULT_home_of_last_writer
     const struct cluster *writer = cluster_group_of_version(group, last_version);
     if (has_attribute && writer != NULL)
         return (struct active_cluster){status_of(domain, attribute, writer->name, group),

@@ -1,10 +1,10 @@
 /* active.h - the one question that everything asks: given this domain and this run's attribute,
  * which cluster is active, with which version, and may this cluster mutate? Pure.
  *
- * The home of a run follows from what was stored with it when it began, and never from who wrote
- * its last event: an attribute is active where the domain says, a run that belongs to nothing is
- * active where the domain itself is. A region that a run came from is an attribute of the scope
- * "region". */
+ * The home of a run follows from what was stored with it when it began, and never from which
+ * cluster wrote its last event: an attribute is active where the domain says, a run that belongs to
+ * nothing is active where the domain itself is. A region that a run came from is an attribute of
+ * the scope "region". */
 #ifndef CADENZA_DOMAIN_ACTIVE_H
 #define CADENZA_DOMAIN_ACTIVE_H
 
@@ -27,17 +27,17 @@ enum active_status {
     ACTIVE_ELSEWHERE,         /* another one may */
     ACTIVE_PENDING,           /* a graceful failover is on its way to this cluster: not yet */
     ACTIVE_UNKNOWN_ATTRIBUTE, /* the domain has no such attribute, or is active nowhere for a run
-                                 without one: nobody may */
+                                 without one: no cluster may */
 };
 
 struct active_cluster {
     enum active_status status;
-    const char *cluster_name; /* who is active; "" for an unknown attribute */
+    const char *cluster_name; /* the active cluster; "" for an unknown attribute */
     int64_t failover_version; /* of the events that it writes; FAILOVER_VERSION_LOCAL for local
                                  domains; -1 for an unknown attribute */
     bool is_stand_in; /* the attribute was taken away with all others: the domain itself decides for
-                         what belongs to it, and for what is started with it by clients that have
-                         not heard of that */
+                         what belongs to it, and for what clients start with it that do not know
+                         of that */
     bool is_unresolved; /* of an entity: the domain does not have its region, so its runs stay with
                            the cluster that wrote their last event; a new one has no home */
 };
@@ -46,7 +46,7 @@ struct active_cluster {
 struct active_cluster domain_active(const struct domain *domain,
                                     const struct cluster_attribute *attribute,
                                     const struct cluster_group *group);
-/* The same as seen from nowhere: the status is ACTIVE_ELSEWHERE where somebody is active. */
+/* The same without a point of view: the status is ACTIVE_ELSEWHERE where some cluster is active. */
 struct active_cluster domain_find_active(const struct domain *domain,
                                          const struct cluster_attribute *attribute);
 /* The same for a run whose last event has the version `last_version`, -1: it has none. That is
@@ -67,17 +67,17 @@ bool cluster_attribute_equals(const struct cluster_attribute *one,
  * the group has regions and the domain has that one; else nothing. */
 struct cluster_attribute domain_choose_attribute(const struct domain *domain,
                                                  const struct cluster_group *group);
-/* Has the domain this attribute? A run that belongs to none has nothing to find. */
+/* Does the domain have this attribute? True for a run that belongs to none. */
 bool domain_has_attribute(const struct domain *domain, const struct cluster_attribute *attribute);
 /* Where something of a domain is active. */
-struct domain_place {
+struct domain_assignment {
     const char *scope, *name; /* the attribute; NULL: the domain itself */
     const char *cluster_name;
 };
 /* All of them, the domain itself first; texts are copies in the arena. */
-const struct domain_place *domain_places(const struct domain *domain, struct arena *arena,
-                                         size_t *count);
-/* Has the domain attributes of its own (is it active-active)? */
+const struct domain_assignment *domain_assignments(const struct domain *domain, struct arena *arena,
+                                                   size_t *count);
+/* Does the domain have attributes of its own (is it active-active)? */
 bool domain_is_active_active(const struct domain *domain);
 /* The clusters that an active-active domain's attributes are active in, each once, by name; none
  * for other domains. The texts are the domain's. */

@@ -2,7 +2,7 @@
 #include "domain/active.h"
 
 #include "base/test.h"
-#include "domain/samples.h"
+#include "domain/test/samples.h"
 #include "wire/message.h"
 
 struct question {

@@ -1,34 +1,34 @@
-/* apply.c - facts from other clusters. See domains.h.
+/* apply.c - messages of other clusters. See domains.h.
  *
- * A fact may not be refused, only not be applicable: then it is parked, so that what comes behind
- * it goes on. Whether it can be applied is decided on durable state: a refusal waits (write.c), and
- * so a message is not parked because of a change that never happened. */
+ * What another cluster decided cannot be refused. If a message can never be applied it becomes a
+ * dead letter, so that those behind it go on. That is decided on durable state: a refusal waits
+ * (write.c), so a message never becomes a dead letter because of a change that did not happen. */
 #include "base/check.h"
 #include "domain/attributes.h"
 #include "domain/inside.h"
 #include "fiber/loop.h"
-#include "fiber/mark.h"
+#include "fiber/probe.h"
 
 static struct error *
-decide_replicated(const struct wish *wish, const struct domain_rules *rules,
+decide_replicated(const struct change_request *change_request, const struct domain_rules *rules,
                   const struct domain_moment *moment, struct domain_decision *decision)
 {
-    const ADMIN(DomainTaskAttributes) *task = wish->request;
-    const struct book *newest = &wish->domains->newest;
-    const struct domain *known = book_find_record(newest, task->id);
-    struct error *err =
-        domain_decide_replicated(book_find_name(newest, wish->name), known, task, wish->source,
-                                 rules, moment, wish->arena, decision);
+    const ADMIN(DomainTaskAttributes) *task = change_request->request;
+    const struct domain_cache *newest = &change_request->domains->newest;
+    const struct domain *known = domain_cache_find_record(newest, task->id);
+    struct error *err = domain_decide_replicated(
+        domain_cache_find_name(newest, change_request->name), known, task, change_request->source,
+        rules, moment, change_request->arena, decision);
     if (err == NULL && decision->what == DOMAIN_UPDATED &&
         decision->next->domain->failover_version > known->record->domain->failover_version &&
         decision->next->domain->failover_version > task->failover_version)
-        mark("domain_version_made_by_merging"); /* a number that nobody has told yet */
+        probe("domain_version_made_by_merging"); /* a number that no message had yet */
     return err;
 }
 
 struct error *
 apply_try(struct domains *domains, const char *source, const ADMIN(ReplicationTask) *task,
-          uint64_t letter, struct arena *arena, const char **reason)
+          uint64_t dead_letter, struct arena *arena, const char **reason)
 {
     const ADMIN(DomainTaskAttributes) *attributes = task->domain_task_attributes;
     if (task->attributes_case != ADMIN_VALUE(REPLICATION_TASK__ATTRIBUTES_DOMAIN_TASK_ATTRIBUTES) ||
@@ -36,29 +36,30 @@ apply_try(struct domains *domains, const char *source, const ADMIN(ReplicationTa
         *reason = "The message is not about a domain.";
         return NULL;
     }
-    struct wish wish = {.domains = domains,
-                        .name = attributes->domain == NULL ? "" : attributes->domain->name,
-                        .request = attributes,
-                        .decide = decide_replicated,
-                        .source = source,
-                        .letter = letter,
-                        .arena = arena};
-    wish_run(&wish);
-    domain_drop(wish.changed);
-    if (wish.err == NULL || wish.err->kind != ERR_BAD_REQUEST)
-        return wish.err;
-    *reason = wish.err->message;
+    struct change_request change_request = {
+        .domains = domains,
+        .name = attributes->domain == NULL ? "" : attributes->domain->name,
+        .request = attributes,
+        .decide = decide_replicated,
+        .source = source,
+        .dead_letter = dead_letter,
+        .arena = arena};
+    change_request_run(&change_request);
+    domain_drop(change_request.changed);
+    if (change_request.err == NULL || change_request.err->kind != ERR_BAD_REQUEST)
+        return change_request.err;
+    *reason = change_request.err->message;
     return NULL;
 }
 
-/* Nobody is active here for what such a cluster has, so somebody should know. */
+/* Nothing that such a cluster is active for runs anywhere, so operators should know. */
 static void
 warn_of_unknown(struct domains *domains, const char *source, const API(Domain) *domain,
                 const char *cluster_name)
 {
     if (cluster_group_find(domains->options.group, cluster_name) != NULL)
         return;
-    mark("domain_active_in_unknown_cluster");
+    probe("domain_active_in_unknown_cluster");
     log_warn(domains->options.log,
              "A domain is active in a cluster that is not in the cluster group of this cluster; "
              "fail it over, or add that cluster to clusterGroupMetadata.",
@@ -89,6 +90,6 @@ domains_apply(struct domains *domains, const char *source, const ADMIN(Replicati
         warn_of_unknowns(domains, source, task->domain_task_attributes->domain, arena);
     if (err != NULL || reason == NULL)
         return err;
-    mark("domain_message_parked");
-    return dead_park(domains, source, task, reason, arena);
+    probe("domain_message_parked");
+    return dead_letter_add(domains, source, task, reason, arena);
 }

@@ -34,8 +34,8 @@ archival_next(struct archival now, struct archival request, struct arena *arena,
         return error_new(arena, ERR_BAD_REQUEST, "Archival status %d is not known.",
                          request.status);
 
-    int asked = request.status == 0 ? 0 : request.status == DISABLED ? 1 : 2;
-    *next = (struct archival){.status = status_next[from][asked],
+    int requested = request.status == 0 ? 0 : request.status == DISABLED ? 1 : 2;
+    *next = (struct archival){.status = status_next[from][requested],
                               .uri = has_uri ? now.uri : request.uri};
     if (next->status == ENABLED && next->uri[0] == '\0')
         return error_new(arena, ERR_BAD_REQUEST,

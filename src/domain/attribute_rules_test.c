@@ -11,7 +11,7 @@
  *   cluster4   8                 (none) */
 #include "domain/active.h"
 #include "domain/attributes.h"
-#include "domain/failover_fixture.h"
+#include "domain/test/failover_fixture.h"
 #include "wire/message.h"
 #include "wire/presence.h"
 
@@ -52,21 +52,23 @@ regional_request(const char *attributes, struct arena *arena)
 }
 
 static struct error *
-register_in(struct fixture *fixture, const API(RegisterDomainRequest) *request)
+register_in(struct failover_fixture *failover_fixture, const API(RegisterDomainRequest) *request)
 {
-    *fixture = (struct fixture){.arena = arena_new(0), .rules = sample_rules(EAST), .moment = 100};
-    fixture->rules.group = &regional_group;
-    struct domain_moment moment = next_moment(fixture);
-    struct error *err = domain_decide_register(NULL, request, &fixture->rules, &moment,
-                                               fixture->arena, &fixture->decision);
+    *failover_fixture = (struct failover_fixture){
+        .arena = arena_new(0), .rules = sample_rules(EAST), .moment = 100};
+    failover_fixture->rules.group = &regional_group;
+    struct domain_moment moment = next_moment(failover_fixture);
+    struct error *err =
+        domain_decide_register(NULL, request, &failover_fixture->rules, &moment,
+                               failover_fixture->arena, &failover_fixture->decision);
     if (err == NULL)
-        adopt(fixture);
+        adopt(failover_fixture);
     return err;
 }
 
 #define REGIONAL(name, attributes)                                                                 \
     scoped(arena_drop) struct arena *name##_arena = arena_new(0);                                  \
-    scoped(fixture_drop) struct fixture name;                                                      \
+    scoped(failover_fixture_drop) struct failover_fixture name;                                    \
     EXPECT_OK(register_in(&name, regional_request(attributes, name##_arena)))
 
 #define TWO_OF_ONE(one, one_cluster, other, other_cluster, region)                                 \
@@ -91,7 +93,7 @@ TEST(attributes, regions_name_at_most_one_cluster_of_each_region, "G-009", "G-06
     };
     for (size_t i = 0; i < array_length(cases); i++) {
         scoped(arena_drop) struct arena *arena = arena_new(0);
-        scoped(fixture_drop) struct fixture orders;
+        scoped(failover_fixture_drop) struct failover_fixture orders;
         struct error *err = register_in(&orders, regional_request(cases[i].attributes, arena));
         if (cases[i].refusal == NULL)
             EXPECT_OK(err);
@@ -153,7 +155,7 @@ TEST(attributes, the_older_form_of_regions_means_the_same, "G-060", "D-006")
     entry->value = "cluster0";
     request->active_clusters_by_region = &entry;
     request->n_active_clusters_by_region = 1;
-    scoped(fixture_drop) struct fixture orders;
+    scoped(failover_fixture_drop) struct failover_fixture orders;
     EXPECT_OK(register_in(&orders, request));
     EXPECT_TEXT(PRINT_OF(orders), "region.us-west:cluster0=0");
 
@@ -192,7 +194,7 @@ TEST(attributes, the_older_form_of_regions_means_the_same, "G-060", "D-006")
 TEST(attributes, a_domain_has_scopes_names_clusters_and_versions, "G-001", "G-002", "G-003",
      "G-007")
 {
-    FIXTURE(orders, NORTH, "location.cityA:east,location.cityB:north");
+    FAILOVER_FIXTURE(orders, NORTH, "location.cityA:east,location.cityB:north");
     EXPECT(domain_is_active_active(orders.domain));
     EXPECT_TEXT(PRINT_OF(orders), "location.cityA:east=0,location.cityB:north=2");
     EXPECT_EQ(VERSION_OF(orders), 2);
@@ -204,14 +206,14 @@ TEST(attributes, a_domain_has_scopes_names_clusters_and_versions, "G-001", "G-00
     }
     EXPECT_TEXT(PRINT_OF(orders), "location.cityA:east=10,location.cityB:north=12");
     EXPECT_EQ(VERSION_OF(orders), 52);
-    FIXTURE(passive, EAST, NULL);
+    FAILOVER_FIXTURE(passive, EAST, NULL);
     EXPECT(!domain_is_active_active(passive.domain));
 }
 
 TEST(attributes, a_name_without_a_scope_too_long_or_one_too_many_is_refused, "G-004", "G-005",
      "G-006")
 {
-    FIXTURE(orders, EAST, "city.a:east");
+    FAILOVER_FIXTURE(orders, EAST, "city.a:east");
     EXPECT_REFUSED(failover(&orders, NULL, ".a:west"),
                    "A cluster attribute needs a scope and a name; neither may be empty.");
     orders.rules.name_length_max = 6;
@@ -243,14 +245,14 @@ TEST(attributes, a_name_without_a_scope_too_long_or_one_too_many_is_refused, "G-
     API(UpdateDomainRequest) *nowhere = sample_update("active_cluster_name", orders.arena);
     EXPECT_REFUSED(update(&orders, nowhere),
                    "ActiveClusterName is required for all global domains.");
-    scoped(fixture_drop) struct fixture local = local_orders();
+    scoped(failover_fixture_drop) struct failover_fixture local = local_orders();
     EXPECT(DOMAIN_OF(local)->active_clusters == NULL);
 }
 
 TEST(attributes, some_move_and_the_others_keep_cluster_and_version, "G-028", "G-029", "G-030",
      "G-036")
 {
-    FIXTURE(orders, EAST, "city.a:east,city.b:north,city.c:west");
+    FAILOVER_FIXTURE(orders, EAST, "city.a:east,city.b:north,city.c:west");
     EXPECT_OK(failover(&orders, NULL, "city.a:west=777,city.c:north=3"));
     EXPECT_TEXT(PRINT_OF(orders), "city.a:west=1,city.b:north=2,city.c:north=2");
     EXPECT_EQ(VERSION_OF(orders), 10);
@@ -268,7 +270,7 @@ TEST(attributes, some_move_and_the_others_keep_cluster_and_version, "G-028", "G-
 /* Only an update makes an active-passive domain active-active. */
 TEST(attributes, an_update_converts_a_domain_and_a_failover_does_not, "G-058", "G-034")
 {
-    FIXTURE(orders, EAST, NULL);
+    FAILOVER_FIXTURE(orders, EAST, NULL);
     EXPECT_REFUSED(failover(&orders, NULL, "city.a:west"),
                    "FailoverDomain cannot be used to promote a domain to active-active; use "
                    "UpdateDomain to set cluster attributes");
@@ -288,15 +290,15 @@ TEST(attributes, an_update_converts_a_domain_and_a_failover_does_not, "G-058", "
  */
 
 static struct active_cluster
-active_of(const struct fixture *fixture, const char *name)
+active_of(const struct failover_fixture *failover_fixture, const char *name)
 {
     struct cluster_attribute attribute = {"city", name};
-    return domain_active(fixture->domain, &attribute, fixture->rules.group);
+    return domain_active(failover_fixture->domain, &attribute, failover_fixture->rules.group);
 }
 
 TEST(attributes, those_taken_away_come_back_with_a_newer_version)
 {
-    FIXTURE(orders, NORTH, "city.a:east,city.b:north,land.x:west");
+    FAILOVER_FIXTURE(orders, NORTH, "city.a:east,city.b:north,land.x:west");
     EXPECT_OK(failover(&orders, NULL, "city.a:west"));
     EXPECT_OK(update(&orders, sample_removal("city", "a", orders.arena)));
     EXPECT_TEXT(PRINT_OF(orders), "city.b:north=2,land.x:west=1");
@@ -322,7 +324,7 @@ TEST(attributes, those_taken_away_come_back_with_a_newer_version)
  * that they wrote before. */
 TEST(attributes, without_any_left_the_domain_decides_for_their_workflows)
 {
-    FIXTURE(orders, EAST, "city.a:east");
+    FAILOVER_FIXTURE(orders, EAST, "city.a:east");
     STORED(DomainRecord) *record = orders.decision.next;
     record->domain->failover_version = 10; /* it has risen less than the attribute */
     record->domain->active_clusters = sample_attributes("city.a:west=21", orders.arena);
@@ -349,7 +351,7 @@ TEST(attributes, without_any_left_the_domain_decides_for_their_workflows)
 /* Attributes do, one by one. */
 TEST(attributes, the_default_of_a_domain_that_has_some_does_not_move_gracefully)
 {
-    FIXTURE(orders, NORTH, "city.a:west");
+    FAILOVER_FIXTURE(orders, NORTH, "city.a:west");
     API(FailoverDomainRequest) *move = sample_failover("east", NULL, orders.arena);
     move->failover_timeout = presence_make_duration(orders.arena, 30);
     EXPECT_REFUSED(failover_request(&orders, move),
@@ -364,7 +366,7 @@ TEST(attributes, the_default_of_a_domain_that_has_some_does_not_move_gracefully)
 /* An attribute on its way to a cluster that goes meanwhile: nobody waits for the rest. */
 TEST(attributes, taken_away_while_it_moves_gracefully_ends_that)
 {
-    FIXTURE(orders, NORTH, "city.a:west,city.b:north");
+    FAILOVER_FIXTURE(orders, NORTH, "city.a:west,city.b:north");
     API(FailoverDomainRequest) *move = sample_failover(NULL, "city.a:east", orders.arena);
     move->failover_timeout = presence_make_duration(orders.arena, 30);
     EXPECT_OK(failover_request(&orders, move));
@@ -379,14 +381,14 @@ TEST(attributes, taken_away_while_it_moves_gracefully_ends_that)
 
 TEST(attributes, are_taken_away_in_the_primary_with_its_token_only)
 {
-    FIXTURE(orders, EAST, "city.a:east");
+    FAILOVER_FIXTURE(orders, EAST, "city.a:east");
     orders.rules = sample_rules(WEST);
     EXPECT_REFUSED(update(&orders, sample_removal(NULL, NULL, orders.arena)), NOT_PRIMARY);
     orders.rules = sample_rules(EAST);
     orders.rules.is_admin_protected = true;
     EXPECT_REFUSED(update(&orders, sample_removal(NULL, NULL, orders.arena)),
                    "No permission to do this operation.");
-    scoped(fixture_drop) struct fixture local = local_orders();
+    scoped(failover_fixture_drop) struct failover_fixture local = local_orders();
     EXPECT_REFUSED(update(&local, sample_removal(NULL, NULL, local.arena)), LOCAL_REFUSAL);
 }
 
@@ -398,7 +400,7 @@ TEST(attributes, are_taken_away_in_the_primary_with_its_token_only)
 /* Thousands are fine: what they take is measured, and a look stays a search. */
 TEST(attributes, ten_thousand_are_kept_and_found)
 {
-    FIXTURE(orders, EAST, NULL);
+    FAILOVER_FIXTURE(orders, EAST, NULL);
     struct attributes wanted = {0};
     for (int i = 0; i < MANY; i++) {
         struct attribute one = {

@@ -22,7 +22,7 @@ attribute_compare(const struct attribute *one, const struct attribute *other)
 
 /* Where it stands, or would stand. */
 static size_t
-place_of(const struct attributes *attributes, const struct attribute *attribute)
+index_of(const struct attributes *attributes, const struct attribute *attribute)
 {
     size_t low = 0, high = attributes->count;
     while (low < high) {
@@ -40,18 +40,18 @@ attributes_find(const struct attributes *attributes, const char *scope, const ch
 {
     check(scope != NULL && name != NULL);
     struct attribute wanted = {.scope = (char *)scope, .name = (char *)name};
-    size_t place = place_of(attributes, &wanted);
-    if (place == attributes->count || attribute_compare(&attributes->all[place], &wanted) != 0)
+    size_t index = index_of(attributes, &wanted);
+    if (index == attributes->count || attribute_compare(&attributes->all[index], &wanted) != 0)
         return NULL;
-    return &attributes->all[place];
+    return &attributes->all[index];
 }
 
 bool
 attribute_is_newer(const struct attribute *attribute, const struct attribute *than)
 {
     check(attribute_compare(attribute, than) == 0);
-#ifdef CADENZA_PLANT_failover_version_ge
-    return attribute->failover_version >= than->failover_version; /* planted: applied again */
+#ifdef CADENZA_FAULT_failover_version_ge
+    return attribute->failover_version >= than->failover_version; /* fault: applied again */
 #else
     if (attribute->failover_version != than->failover_version)
         return attribute->failover_version > than->failover_version;
@@ -59,22 +59,32 @@ attribute_is_newer(const struct attribute *attribute, const struct attribute *th
 #endif
 }
 
+/* There is room for all of them, and they are in order, each pair of scope and name once. */
+static void
+attributes_check(const struct attributes *attributes)
+{
+    check(attributes->count <= attributes->capacity);
+    for (size_t i = 1; CHECK_DEEPLY && i < attributes->count; i++)
+        check(attribute_compare(&attributes->all[i - 1], &attributes->all[i]) < 0);
+}
+
 /* Puts it where it belongs; there is room. */
 static void
 insert(struct attributes *attributes, const struct attribute *attribute)
 {
     check(attributes->count < attributes->capacity);
-    size_t place = place_of(attributes, attribute);
-    check(place == attributes->count || attribute_compare(&attributes->all[place], attribute) != 0);
-    memmove(&attributes->all[place + 1], &attributes->all[place],
-            (attributes->count - place) * sizeof *attributes->all);
-    attributes->all[place] = *attribute;
+    size_t index = index_of(attributes, attribute);
+    check(index == attributes->count || attribute_compare(&attributes->all[index], attribute) != 0);
+    memmove(&attributes->all[index + 1], &attributes->all[index],
+            (attributes->count - index) * sizeof *attributes->all);
+    attributes->all[index] = *attribute;
     attributes->count++;
 }
 
 static void
 make_room(struct attributes *attributes, size_t count, struct arena *arena)
 {
+    check(attributes->count <= attributes->capacity);
     if (attributes->capacity - attributes->count >= count)
         return;
     attributes->capacity = 2 * attributes->capacity + count;
@@ -129,7 +139,11 @@ read_scope(struct attributes *read, const SCOPE_ENTRY *scope)
     for (size_t i = 0; scope->value != NULL && i < scope->value->n_cluster_attributes; i++) {
         const NAME_ENTRY *name = scope->value->cluster_attributes[i];
         struct attribute attribute = attribute_of(scope->key, name->key, name->value);
-        insert(read, &attribute);
+        struct attribute *known = attributes_find(read, attribute.scope, attribute.name);
+        if (known != NULL) /* a sender may name one twice */
+            *known = attribute;
+        else
+            insert(read, &attribute);
     }
 }
 
@@ -163,6 +177,7 @@ attributes_read_all(const API(ActiveClusters) *clusters, const API(ActiveCluster
         if (attributes_find(&all, gone.all[i].scope, gone.all[i].name) == NULL)
             insert(&all, &gone.all[i]);
     }
+    attributes_check(&all);
     return all;
 }
 
@@ -181,11 +196,11 @@ write_name(const struct attribute *attribute, struct arena *arena)
 static SCOPE_ENTRY *
 write_scope(const struct attributes *attributes, size_t first, struct arena *arena, size_t *next)
 {
+    check(first < attributes->count);
     size_t end = first;
     while (end < attributes->count &&
            strcmp(attributes->all[end].scope, attributes->all[first].scope) == 0)
         end++;
-    check(end > first);
     SCOPE_ENTRY *entry = message_new(arena, SCOPE_ENTRY_TYPE);
     entry->key = attributes->all[first].scope;
     entry->value = message_new(arena, API_TYPE(cluster_attribute_scope));
@@ -228,6 +243,7 @@ write_all(const struct attributes *attributes, struct arena *arena)
 API(ActiveClusters) *
 attributes_write(const struct attributes *attributes, struct arena *arena)
 {
+    attributes_check(attributes);
     struct attributes present = pick(attributes, false, arena);
     return write_all(&present, arena);
 }
@@ -235,6 +251,7 @@ attributes_write(const struct attributes *attributes, struct arena *arena)
 API(ActiveClusters) *
 attributes_write_removed(const struct attributes *attributes, struct arena *arena)
 {
+    attributes_check(attributes);
     struct attributes removed = pick(attributes, true, arena);
     return write_all(&removed, arena);
 }

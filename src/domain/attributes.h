@@ -3,8 +3,8 @@
  *
  * A list is sorted by scope, then name, and has each pair once; its texts are those of the message
  * it was read from. One that was taken away stays in the record, apart, with the version that took
- * it away: whoever has not heard of that shall not bring it back, and if it comes back its version
- * goes on from there. */
+ * it away, so that a cluster that does not know of that cannot bring it back; if it is added again,
+ * its version goes on from there. */
 #ifndef CADENZA_DOMAIN_ATTRIBUTES_H
 #define CADENZA_DOMAIN_ATTRIBUTES_H
 
@@ -47,8 +47,8 @@ struct attribute *attributes_find(const struct attributes *attributes, const cha
 /* Adds one that is not there yet, in its place. */
 void attributes_add(struct attributes *attributes, const struct attribute *attribute,
                     struct arena *arena);
-/* Of two states of one attribute, is this one newer? At equal versions the one without it is: so
- * everybody ends with the same. */
+/* Of two states of one attribute, is this one newer? At equal versions the one that was removed
+ * is: so all clusters end with the same. */
 bool attribute_is_newer(const struct attribute *attribute, const struct attribute *than);
 /* By scope, then name: like strcmp. */
 int attribute_compare(const struct attribute *one, const struct attribute *other);

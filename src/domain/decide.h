@@ -1,8 +1,8 @@
-/* decide.h - what becomes of a domain when somebody wants to change it: pure, no I/O, no clock, no
- * yield.
+/* decide.h - what becomes of a domain when a client, an operator or another cluster changes it:
+ * pure, no I/O, no clock, no yield.
  *
- * (the record now, the request, the rules, the moment) → the record afterwards, or a refusal in the
- * words that Cadence's users know. The owner (domains.h) stores it; nothing here knows how. */
+ * (the record now, the request, the rules, the moment) → the record afterwards, or a refusal in
+ * Cadence's words. The owner (domains.h) stores it; nothing here knows how. */
 #ifndef CADENZA_DOMAIN_DECIDE_H
 #define CADENZA_DOMAIN_DECIDE_H
 
@@ -15,9 +15,9 @@
 #include "uber/cadence/admin/v1/service.pb-c.h"
 #include "uber/cadence/api/v1/service_domain.pb-c.h"
 
-/* What the cluster says of archives of one kind. */
+/* How the cluster archives one kind of thing. */
 struct archival_rule {
-    bool is_enabled;         /* else what requests say of it does not count */
+    bool is_enabled;         /* else what requests say of it is ignored */
     int default_status;      /* of a new domain that says nothing; ARCHIVAL_STATUS_* */
     const char *default_uri; /* of a domain that is enabled without one */
 };
@@ -40,7 +40,7 @@ struct domain_rules {
     struct archival_rule history_archival, visibility_archival;
 };
 
-/* What only the moment knows. */
+/* What changes from one decision to the next. */
 struct domain_moment {
     int64_t now;                   /* wall, ns */
     struct uuid fresh;             /* a new id (version 7) */
@@ -67,7 +67,7 @@ struct domain_decision {
     size_t entity_count;
 };
 
-/* Wishes of clients. `current` is the domain that has the request's name, NULL: none. Results are
+/* Requests of clients. `current` is the domain that has the request's name, NULL: none. Results are
  * in `arena` and may point into `current` and the request. Errors: ERR_BAD_REQUEST,
  * ERR_DOMAIN_ALREADY_EXISTS, ERR_ENTITY_NOT_EXISTS, ERR_SERVICE_BUSY (within the cool-down; or
  * restored and not caught up). */
@@ -82,19 +82,19 @@ DOMAIN_DECIDER(failover, FailoverDomainRequest);
 DOMAIN_DECIDER(deprecate, DeprecateDomainRequest);
 DOMAIN_DECIDER(delete, DeleteDomainRequest);
 #undef DOMAIN_DECIDER
-/* Of operators: where and whether the domain takes requests that are done later; no configuration
- * takes away the one that it has. */
+/* Of operators: whether the domain takes asynchronous requests, and where they are queued; a
+ * request without a configuration removes the one that the domain has. */
 must_use struct error *
 domain_decide_async(const struct domain *current,
                     const ADMIN(UpdateDomainAsyncWorkflowConfiguratonRequest) *request,
                     const struct domain_rules *rules, const struct domain_moment *moment,
                     struct arena *arena, struct domain_decision *decision);
-/* The same of an operator: its isolation groups are those from now on. */
+/* Of operators: replaces the domain's isolation groups. */
 must_use struct error *
-domain_decide_groups(const struct domain *current,
-                     const ADMIN(UpdateDomainIsolationGroupsRequest) *request,
-                     const struct domain_rules *rules, const struct domain_moment *moment,
-                     struct arena *arena, struct domain_decision *decision);
+domain_decide_isolation(const struct domain *current,
+                        const ADMIN(UpdateDomainIsolationGroupsRequest) *request,
+                        const struct domain_rules *rules, const struct domain_moment *moment,
+                        struct arena *arena, struct domain_decision *decision);
 
 /* A graceful failover to this cluster is over: all shards of its source are ready, or it is time.
  */
@@ -104,8 +104,8 @@ struct drain_end {
     int64_t failover_version;         /* that it made */
     STORED(FailoverRecord) *failover; /* its entry in the history, with how it ended; NULL: none */
 };
-/* What was pending is active; nothing changes if it is not pending any more, or with another
- * version. */
+/* What was pending is active; nothing changes if it is no longer pending, or with another version.
+ */
 must_use struct error *domain_decide_drained(const struct domain *current,
                                              const struct drain_end *end,
                                              const struct domain_rules *rules,
@@ -117,25 +117,25 @@ void domain_decide_report(const struct domain *current, STORED(FailoverRecord) *
                           const struct domain_moment *moment, struct arena *arena,
                           struct domain_decision *decision);
 
-/* A fact from another cluster: a message of its domain replication. It may come twice, late, or out
- * of order, and the end is the same: the config part counts if its config version is newer, the
+/* A message of another cluster's domain replication. It may come twice, late, or out of order, and
+ * the result is the same: the config part counts if its config version is newer, the
  * active cluster if the failover version is newer, each attribute if that attribute's version is
  * newer; a failover that is older than the record is entered in the history as superseded. A
- * message about a domain that has no copy in this cluster is applied like any other: the record is
+ * message about a domain that does not list this cluster is applied like any other: the record is
  * everywhere, only runs are not. `by_name` and `by_id` are what this cluster has (NULL: none). If
  * `by_id` is the last record of a deleted domain (status DELETED), nothing brings it back; an owner
  * that keeps no such records makes a new domain of a failover that comes after the delete. The
  * delete of an id that is not known leaves such a record too; the name may be another domain's and
  * is left alone. Errors:
- * ERR_BAD_REQUEST when it can never be applied (the name belongs to another id, a cluster that
- * nobody knows, a version of another cluster, fields missing): to be parked, not retried. */
+ * ERR_BAD_REQUEST when it can never be applied (the name belongs to another id, a version belongs
+ * to another cluster, fields are missing): it becomes a dead letter and is not retried. */
 must_use struct error *
 domain_decide_replicated(const struct domain *by_name, const struct domain *by_id,
                          const ADMIN(DomainTaskAttributes) *task, const char *source,
                          const struct domain_rules *rules, const struct domain_moment *moment,
                          struct arena *arena, struct domain_decision *decision);
-/* The message that tells other clusters of a change of a global domain. Points into `change`. Its
- * source_task_id is the notification version that the change left. */
+/* The message that replicates a change of a global domain to other clusters. Points into `change`.
+ * Its source_task_id is the notification version that the change left. */
 ADMIN(ReplicationTask) *domain_replication_task(const STORED(DomainChange) *change,
                                                 struct arena *arena);
 

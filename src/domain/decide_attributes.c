@@ -3,9 +3,9 @@
  *
  * Regions are attributes of scope "region". The clusters that they name may hold at most one of
  * each region that the group's configuration knows: a region has one cluster that is active for a
- * domain. It is checked where somebody asks for a change. Two clusters that are asked at the same
- * time can still break it together: every workflow has one home even so, and the next move of a
- * region must mend it.
+ * domain. It is checked when a change is requested. Two clusters that are asked at the same time
+ * can still break it together: every workflow has one home even so, and the next move of a
+ * region must repair it.
  *
  * An attribute that is taken away leaves its version behind, raised once more: it is newer than
  * what others know of it, and older than what it becomes if it comes back. The version of the
@@ -63,7 +63,9 @@ decide_check_regions(const struct attributes *attributes, const struct cluster_g
                                  REGION_SCOPE, active[n], cluster->name, REGION_SCOPE, one->name,
                                  one->cluster_name, region);
         }
-        active[cluster_group_find(group, one->cluster_name) - group->clusters] = one->name;
+        size_t index = (size_t)(cluster_group_find(group, one->cluster_name) - group->clusters);
+        check(index < group->count);
+        active[index] = one->name;
     }
     return NULL;
 }
@@ -85,8 +87,8 @@ is_meant(const struct attribute *attribute, const struct move *move)
     return move->removes_all;
 }
 
-/* Each one that the request names must be there: a name that was typed wrong would leave what it
- * means behind. */
+/* Each one that the request names must exist: otherwise a typing error would leave the attribute
+ * that was meant where it is. */
 static struct error *
 check_named(const struct attributes *attributes, const struct move *move, struct arena *arena)
 {
@@ -107,6 +109,7 @@ struct error *
 decide_remove_attributes(STORED(DomainRecord) *record, const struct move *move,
                          const struct domain_rules *rules, struct arena *arena)
 {
+    check(move_removes(move));
     API(Domain) *domain = record->domain;
     struct attributes all =
         attributes_read_all(domain->active_clusters, record->removed_attributes, arena);
@@ -128,10 +131,11 @@ decide_remove_attributes(STORED(DomainRecord) *record, const struct move *move,
             return error_new(arena, ERR_BAD_REQUEST,
                              "The cluster attribute %s.%s has no failover version left.",
                              one->scope, one->name);
+        check(one->failover_version >= least);
         one->is_removed = true;
         gone[count++] = (struct drain_change){.scope = one->scope, .name = one->name};
     }
-    decide_change_drains(record, gone, count, arena); /* nobody waits for them any more */
+    decide_change_drains(record, gone, count, arena); /* nothing waits for them any longer */
     domain->active_clusters = attributes_write(&all, arena);
     record->removed_attributes = attributes_write_removed(&all, arena);
     check(record->removed_attributes != NULL);

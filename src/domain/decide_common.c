@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "domain/drain.h"
 #include "wire/presence.h"
 
 #define SECONDS_PER_DAY (24LL * 3600)
@@ -135,10 +136,64 @@ decide_check_clusters(const API(Domain) *domain, const struct cluster_group *gro
 
 /* --- parts of records ------------------------------------------------------------------------- */
 
+static bool
+is_deleted(const STORED(DomainRecord) *record)
+{
+    return record->domain->status == API_VALUE(DOMAIN_STATUS__DOMAIN_STATUS_DELETED);
+}
+
+/* In order of scope and name, each thing once, and each drain with a version above the one it left.
+ */
+static void
+check_drains(const STORED(DomainRecord) *record)
+{
+    for (size_t i = 0; i < record->n_drains; i++) {
+        const STORED(Drain) *drain = record->drains[i];
+        check(drain->failover_version > drain->previous_failover_version);
+        check(i == 0 || drain_compare(record->drains[i - 1], drain->scope, drain->name) < 0);
+    }
+}
+
+static void
+domain_record_check(const STORED(DomainRecord) *record)
+{
+    const API(Domain) *domain = record->domain;
+    check(record->format == DOMAIN_RECORD_FORMAT);
+    check(domain->id[0] != '\0' && domain->name[0] != '\0');
+    if (CHECK_DEEPLY)
+        check_drains(record);
+    if (is_deleted(record) || !domain->is_global_domain)
+        return; /* a delete may name a domain that this cluster never had, with any version */
+    check(domain->failover_version >= 0);
+    check(domain_record_moved_version(record) <= domain->failover_version);
+}
+
+void
+decide_check(const struct domain *current, const struct domain_decision *decision)
+{
+    const STORED(DomainRecord) *next = decision->next;
+    bool is_changed = decision->what != DOMAIN_UNCHANGED;
+    check(is_changed == (next != NULL) && decision->entity_count == 0);
+    if (!is_changed)
+        return;
+    domain_record_check(next);
+    check(is_deleted(next) == (decision->what == DOMAIN_DELETED));
+    check(decision->failover == NULL ||
+          strcmp(decision->failover->domain_id, next->domain->id) == 0);
+    if (current == NULL)
+        return;
+    check(decision->what != DOMAIN_CREATED);
+    check(strcmp(current->id, next->domain->id) == 0);
+    check(next->config_version >= current->record->config_version);
+    check(next->domain->failover_version >= current->record->domain->failover_version);
+    check(!next->domain->is_global_domain ||
+          domain_record_moved_version(next) >= domain_record_moved_version(current->record));
+}
+
 STORED(DomainRecord) *
 decide_copy(const struct domain *current, const struct domain_moment *moment, struct arena *arena)
 {
-    check(current->record->domain != NULL);
+    check(!is_deleted(current->record)); /* a last record stays as it is */
     API(Domain) *domain = arena_make(arena, API(Domain));
     *domain = *current->record->domain;
     STORED(DomainRecord) *record = arena_make(arena, STORED(DomainRecord));
@@ -170,6 +225,7 @@ decide_copy_settings(const struct domain *current, const char *name,
 void
 decide_set_moved_version(STORED(DomainRecord) *record, int64_t moved_version, struct arena *arena)
 {
+    check(moved_version >= 0 && moved_version <= record->domain->failover_version);
     record->moved_version = presence_make_int64(arena, (struct maybe_int64){true, moved_version});
 }
 

@@ -3,7 +3,7 @@
  *
  * A record is built as a shallow copy of the one before: what a request does not touch points into
  * the old record, which its reference keeps alive until the new one is encoded. Maps are kept
- * sorted by key and without repeats, so that equal domains have equal bytes. */
+ * sorted by key and without duplicates, so that equal domains have equal bytes. */
 #ifndef CADENZA_DOMAIN_DECIDE_COMMON_H
 #define CADENZA_DOMAIN_DECIDE_COMMON_H
 
@@ -62,14 +62,19 @@ must_use struct error *decide_read_retention(const GOOGLE(Duration) *duration, s
                                              int64_t *days);
 must_use struct error *decide_set_retention(API(Domain) *domain, const GOOGLE(Duration) *duration,
                                             const struct domain_rules *rules, struct arena *arena);
-/* What a request says of archives, as far as the cluster has some. */
+/* What a request says of archival, where the cluster archives at all. */
 must_use struct error *decide_set_archival(API(Domain) *domain, struct archival history,
                                            struct archival visibility,
                                            const struct domain_rules *rules, struct arena *arena);
 
+/* Aborts unless the decision is sound: the record's invariants hold, and compared with `current`
+ * (NULL: there was none) the id is the same and no version has fallen. Walks over lists only where
+ * CHECK_DEEPLY says so. Each verb calls it last. */
+void decide_check(const struct domain *current, const struct domain_decision *decision);
+
 /* --- moving (decide_move.c) ------------------------------------------------------------------- */
 
-/* Where a global domain, or some of its attributes, shall be active. */
+/* Where a global domain, or some of its attributes, are to be active. */
 struct move {
     const char *active_cluster_name;          /* NULL: not asked for */
     const API(ActiveClusters) *attributes;    /* NULL: not asked for; versions in it mean nothing */
@@ -92,7 +97,7 @@ must_use struct error *decide_move(const struct domain *current, const struct mo
                                    const struct domain_moment *moment, struct arena *arena,
                                    STORED(DomainRecord) *record, struct domain_decision *decision);
 /* The attributes of a new domain, each with the first version of its cluster. */
-must_use struct error *decide_first_attributes(const API(ActiveClusters) *asked,
+must_use struct error *decide_first_attributes(const API(ActiveClusters) *requested,
                                                const struct domain_rules *rules,
                                                struct arena *arena, API(ActiveClusters) **first);
 
@@ -133,7 +138,7 @@ bool decide_ends_drain(const struct domain *current, const struct move *move, st
 /* What becomes of the drain of one thing. */
 struct drain_change {
     const char *scope, *name;
-    STORED(Drain) *drain; /* it has the place of the one that was there; NULL: there is none now */
+    STORED(Drain) *drain; /* replaces the one that was there; NULL: there is none now */
 };
 /* Changes the list of the record, in one walk; `changes` are in order of scope and name, each once.
  * The fields that Cadence has for the domain's own follow. How many were taken out or replaced. */
@@ -143,7 +148,7 @@ size_t decide_change_drains(STORED(DomainRecord) *record, const struct drain_cha
 bool decide_drop_drain(STORED(DomainRecord) *record, const char *scope, const char *name,
                        struct arena *arena);
 /* What a message says of drains. */
-struct told_drains {
+struct replicated_drains {
     const API(Domain) *domain; /* as the sender has it, with its versions */
     int64_t moved_version;     /* likewise */
     STORED(Drain) **drains;    /* in order of scope and name, each once */
@@ -155,8 +160,9 @@ struct told_drains {
  * Two that begin at once, in two clusters, both drain the same version: where the first one came
  * from here, the second one gets no markers, and has to wait for its time. True: something changed.
  */
-bool decide_merge_drains(const STORED(DomainRecord) *before, const struct told_drains *told,
-                         struct arena *arena, STORED(DomainRecord) *record);
+bool decide_merge_drains(const STORED(DomainRecord) *before,
+                         const struct replicated_drains *replicated, struct arena *arena,
+                         STORED(DomainRecord) *record);
 
 /* --- history (decide_history.c) --------------------------------------------------------------- */
 

@@ -9,9 +9,9 @@
  *                  or by force
  *
  * A drain belongs to one thing (the domain, or an attribute) and to the failover version that it
- * made of it. Every move of that thing ends it, also a move by force to where it drains to: that is
- * how an operator completes it, and it takes no new version. The end never touches a failover
- * version: what was written as pending is what will be active. */
+ * made of it. Every move of that thing ends it, including a move by force to where it drains to:
+ * that is how an operator completes it, and it takes no new version. The end never touches a
+ * failover version: what was written as pending is what will be active. */
 #include <string.h>
 
 #include "base/check.h"
@@ -65,6 +65,7 @@ decide_change_drains(STORED(DomainRecord) *record, const struct drain_change *ch
     }
     while (old < record->n_drains)
         merged[put++] = record->drains[old++];
+    check(put <= record->n_drains + count && dropped <= count);
     record->drains = merged;
     record->n_drains = put;
     show_own(record);
@@ -104,15 +105,15 @@ decide_read_timeout(const struct move *move, const struct domain_rules *rules, s
 
 /* One attribute of a graceful move. */
 static struct error *
-check_attribute(const struct attributes *known, const struct attribute *asked,
+check_attribute(const struct attributes *known, const struct attribute *requested,
                 const struct domain_rules *rules, struct arena *arena)
 {
-    const struct attribute *now = attributes_find(known, asked->scope, asked->name);
+    const struct attribute *now = attributes_find(known, requested->scope, requested->name);
     if (now == NULL)
         return error_new(arena, ERR_BAD_REQUEST, REFUSE_NOTHING_MOVES);
-    if (strcmp(asked->cluster_name, rules->group->current->name) != 0)
+    if (strcmp(requested->cluster_name, rules->group->current->name) != 0)
         return error_new(arena, ERR_BAD_REQUEST, REFUSE_NOT_TARGET);
-    if (strcmp(asked->cluster_name, now->cluster_name) == 0)
+    if (strcmp(requested->cluster_name, now->cluster_name) == 0)
         return error_new(arena, ERR_BAD_REQUEST, REFUSE_IS_ACTIVE);
     return NULL;
 }
@@ -169,8 +170,8 @@ list_others(const API(Domain) *domain, const struct cluster_group *group, struct
     for (size_t i = 0; i < domain->n_clusters; i++) {
         const struct cluster *cluster =
             cluster_group_find(group, domain->clusters[i]->cluster_name);
-#ifdef CADENZA_PLANT_drain_waits_for_source
-        /* planted: what a third cluster wrote is not waited for */
+#ifdef CADENZA_FAULT_drain_waits_for_source
+        /* fault: what a third cluster wrote is not waited for */
         if (strcmp(domain->clusters[i]->cluster_name, drain->source_cluster) != 0)
             continue;
 #endif
@@ -188,7 +189,7 @@ change_of(const STORED(DomainRecord) *record, const struct moved *moved, int64_t
     struct drain_change change = {.scope = moved->scope, .name = moved->name};
     if (timeout == 0)
         return change;
-    check(moved->to > moved->from);
+    check(moved->to > moved->from && moved->from >= 0);
     char id[UUID_TEXT_LENGTH + 1];
     uuid_format(&moment->fresh, id);
     STORED(Drain) *drain = message_new(arena, STORED_TYPE(drain));
@@ -217,15 +218,16 @@ decide_begin_drains(const struct domain *current, const struct move *move, int64
     struct attributes new = attributes_read(after->active_clusters, arena);
     struct drain_change *changes = arena_zalloc(arena, wanted.count + 1, sizeof *changes);
     size_t count = 0;
+    check(timeout >= 0);
     if (move->active_cluster_name != NULL) {
         struct moved moved = {"", "", before->active_cluster_name, before->failover_version,
                               after->failover_version};
         changes[count++] = change_of(record, &moved, timeout, group, moment, arena);
     }
     for (size_t i = 0; i < wanted.count; i++) { /* in order of scope and name */
-        const struct attribute *asked = &wanted.all[i];
-        const struct attribute *from = attributes_find(&old, asked->scope, asked->name);
-        const struct attribute *to = attributes_find(&new, asked->scope, asked->name);
+        const struct attribute *requested = &wanted.all[i];
+        const struct attribute *from = attributes_find(&old, requested->scope, requested->name);
+        const struct attribute *to = attributes_find(&new, requested->scope, requested->name);
         check(to != NULL && (from != NULL || timeout == 0));
         if (from == NULL)
             continue;
@@ -262,15 +264,17 @@ domain_decide_drained(const struct domain *current, const struct drain_end *end,
     struct cluster_attribute attribute = {end->scope, end->name};
     const STORED(Drain) *drain = current == NULL ? NULL : domain_find_drain(current, &attribute);
     if (drain == NULL || drain->failover_version != end->failover_version ||
-        !drain_is_to_here(drain, rules->group)) /* somebody was faster, or it is over (F-028) */
+        !drain_is_to_here(drain, rules->group)) /* another host was faster, or it is over (F-028) */
         return NULL;
     STORED(DomainRecord) *record = decide_copy(current, moment, arena);
     bool is_dropped = decide_drop_drain(record, end->scope, end->name, arena);
     check(is_dropped);
-    /* No new version (F-029), but news to everybody who waits for the domain. */
+    /* No new version (F-029), but everything that waits for the domain has to be notified. */
     record->failover_notification_version = (int64_t)moment->notification_version;
+    check(record->domain->failover_version == current->record->domain->failover_version);
     *decision =
         (struct domain_decision){.what = DOMAIN_UPDATED, .next = record, .failover = end->failover};
+    decide_check(current, decision);
     return NULL;
 }
 
@@ -279,8 +283,10 @@ domain_decide_report(const struct domain *current, STORED(FailoverRecord) *failo
                      const struct domain_moment *moment, struct arena *arena,
                      struct domain_decision *decision)
 {
+    check(failover != NULL);
     STORED(DomainRecord) *record = decide_copy(current, moment, arena);
-    record->last_updated_time = current->record->last_updated_time; /* nobody has to cool down */
+    record->last_updated_time = current->record->last_updated_time; /* no cool-down begins */
     *decision =
         (struct domain_decision){.what = DOMAIN_UPDATED, .next = record, .failover = failover};
+    decide_check(current, decision);
 }

@@ -1,10 +1,10 @@
 /* decide_history.c - what is remembered of failovers. See decide_common.h.
  *
  * The history entry of a failover says what moved: the default active cluster if its name changed
- * (an active-active domain raises its version for every attribute that moves, which is no news),
- * and the attributes whose version changed, in order of scope and name, then those that were taken
- * away. An entry copies all its
- * texts: it may be stored later than the record that it was made of lives. */
+ * (an active-active domain raises its version for every attribute that moves, which moves nothing
+ * else), and the attributes whose version changed, in order of scope and name, then those that were
+ * taken away. An entry copies all its texts: it may be stored after the record that it was made
+ * from is gone. */
 #include <string.h>
 
 #include "base/check.h"
@@ -54,6 +54,7 @@ add_attribute(STORED(FailoverRecord) *record, const struct attribute *from,
               const struct attribute *to, struct arena *arena)
 {
     const struct attribute *known = to == NULL ? from : to;
+    check(from == NULL || to == NULL || attribute_compare(from, to) == 0);
     API(ClusterFailover) *failover = add_failover(record, arena);
     failover->cluster_attribute = message_new(arena, API_TYPE(cluster_attribute));
     failover->cluster_attribute->scope = arena_text(arena, known->scope);
@@ -84,6 +85,7 @@ decide_failover_record(const API(Domain) *before, const API(Domain) *after,
                        int64_t failover_version, const char *origin,
                        const struct domain_moment *moment, struct arena *arena)
 {
+    check(before == NULL || strcmp(before->id, after->id) == 0);
     struct attributes old = attributes_read(before == NULL ? NULL : before->active_clusters, arena);
     struct attributes new = attributes_read(after->active_clusters, arena);
     STORED(FailoverRecord) *record = record_new(after->id, failover_version, origin, moment, arena);

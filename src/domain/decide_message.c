@@ -1,7 +1,7 @@
-/* decide_message.c - the message that tells other clusters of a change. See decide.h.
+/* decide_message.c - the message that replicates a change to other clusters. See decide.h.
  *
  * It holds the whole domain after the change, as Cadence's does, and beside it the entry that the
- * change made in the failover history: what moved cannot be told from records
+ * change made in the failover history: records do not show what moved
  * (decide_replicated.c). */
 #include "base/check.h"
 #include "domain/decide_common.h"
@@ -10,19 +10,19 @@
 
 /* The failover as its maker made it; whether it was superseded is each cluster's own. */
 static ProtobufCBinaryData
-told_bytes(const STORED(FailoverRecord) *failover, struct arena *arena)
+failover_bytes(const STORED(FailoverRecord) *failover, struct arena *arena)
 {
-    STORED(FailoverRecord) told = *failover;
-    told.is_superseded = false;
-    return presence_make_bytes(message_encode(arena, &told.base));
+    STORED(FailoverRecord) copy = *failover;
+    copy.is_superseded = false;
+    return presence_make_bytes(message_encode(arena, &copy.base));
 }
 
-/* Is what the change did to be told as a failover? */
+/* Does the message say that the change is a failover? */
 static bool
-tells_failover(const STORED(DomainChange) *change)
+sends_failover(const STORED(DomainChange) *change)
 {
-#ifdef CADENZA_PLANT_own_move_untold
-    /* planted: a domain with attributes does not tell that its own active cluster moved */
+#ifdef CADENZA_FAULT_own_move_untold
+    /* fault: a domain with attributes does not say that its own active cluster moved */
     const STORED(FailoverRecord) *failover = change->failover;
     if (failover != NULL && failover->n_cluster_failovers > 0 &&
         failover->cluster_failovers[0]->cluster_attribute == NULL &&
@@ -32,17 +32,17 @@ tells_failover(const STORED(DomainChange) *change)
     return change->failover != NULL;
 }
 
-/* When it ends is the target's own affair. */
+/* When a drain ends is decided by its target alone. */
 static void
-tell_drains(const STORED(DomainRecord) *record, struct arena *arena,
-            ADMIN(DomainTaskAttributes) *attributes)
+add_drains(const STORED(DomainRecord) *record, struct arena *arena,
+           ADMIN(DomainTaskAttributes) *attributes)
 {
     attributes->drains = arena_zalloc(arena, record->n_drains + 1, sizeof *attributes->drains);
     for (size_t i = 0; i < record->n_drains; i++) {
-        STORED(Drain) told = *record->drains[i];
-        told.end_time = 0;
+        STORED(Drain) copy = *record->drains[i];
+        copy.end_time = 0;
         attributes->drains[attributes->n_drains++] =
-            presence_make_bytes(message_encode(arena, &told.base));
+            presence_make_bytes(message_encode(arena, &copy.base));
     }
 }
 
@@ -71,9 +71,9 @@ domain_replication_task(const STORED(DomainChange) *change, struct arena *arena)
     attributes->tells_failovers = true;
     attributes->moved_version =
         presence_make_int64(arena, (struct maybe_int64){true, domain_record_moved_version(record)});
-    if (tells_failover(change))
-        attributes->failover_record = told_bytes(change->failover, arena);
-    tell_drains(record, arena, attributes);
+    if (sends_failover(change))
+        attributes->failover_record = failover_bytes(change->failover, arena);
+    add_drains(record, arena, attributes);
 
     ADMIN(ReplicationTask) *task = message_new(arena, ADMIN_TYPE(replication_task));
     task->task_type = ADMIN_VALUE(REPLICATION_TASK_TYPE__REPLICATION_TASK_TYPE_DOMAIN);

@@ -3,14 +3,13 @@
  *
  * The failover version of the domain becomes the smallest one of the target that is not below the
  * old one, so that a move is newer than all before. A domain with attributes takes a strictly
- * greater one with each move, also when only an attribute moves: whoever watches the domain's
- * version sees every failover. A request that names the cluster where the domain is, and moves
- * nothing else, is accepted and changes nothing. An attribute that
- * moves takes a strictly greater version of its own; one that is told to stay where it is keeps
- * its version. The version that moved the domain itself is kept beside: it says which of two moves
- * that did not know of each other holds. Whatever versions a client sends are read over. The
- * version of the settings never changes here: it has one writer, the primary, and failovers have
- * many. */
+ * greater one with each move, even when only an attribute moves, so that a client that watches the
+ * domain's version sees every failover. A request that names the cluster where the domain already
+ * is, and moves nothing else, is accepted and changes nothing. An attribute that moves takes a
+ * strictly greater version of its own; one that is told to stay where it is keeps its version. The
+ * version that moved the domain itself is kept beside it: it says which of two moves that did not
+ * know of each other wins. Versions that a client sends are ignored. The version of the settings
+ * never changes here: it has one writer, the primary, and failovers have many. */
 #include <string.h>
 
 #include "base/check.h"
@@ -45,19 +44,19 @@ check_attribute_names(const struct attribute *attribute, const struct domain_rul
 }
 
 static struct error *
-check_attribute(const struct attribute *asked, const struct domain_rules *rules,
+check_attribute(const struct attribute *requested, const struct domain_rules *rules,
                 struct arena *arena)
 {
-    struct error *err = check_attribute_names(asked, rules, arena);
+    struct error *err = check_attribute_names(requested, rules, arena);
     if (err != NULL)
         return err;
-    const struct cluster *cluster = cluster_group_find(rules->group, asked->cluster_name);
+    const struct cluster *cluster = cluster_group_find(rules->group, requested->cluster_name);
     if (cluster == NULL || !cluster->is_enabled)
         return error_new(arena, ERR_BAD_REQUEST, "Invalid active cluster name: %s",
-                         asked->cluster_name);
-    if (asked->failover_version < 0)
+                         requested->cluster_name);
+    if (requested->failover_version < 0)
         return error_new(arena, ERR_BAD_REQUEST, "invalid failover version: %lld",
-                         (long long)asked->failover_version);
+                         (long long)requested->failover_version);
     return NULL;
 }
 
@@ -75,27 +74,27 @@ version_before(const struct attribute *known, const API(Domain) *domain)
 /* Moves one attribute, or adds it. */
 static struct error *
 move_attribute(const API(Domain) *domain, struct attributes *attributes,
-               const struct attribute *asked, const struct domain_rules *rules, struct arena *arena,
-               bool *has_moved)
+               const struct attribute *requested, const struct domain_rules *rules,
+               struct arena *arena, bool *has_moved)
 {
-    struct error *err = check_attribute(asked, rules, arena);
+    struct error *err = check_attribute(requested, rules, arena);
     if (err != NULL)
         return err;
-    const struct cluster *target = cluster_group_find(rules->group, asked->cluster_name);
-    struct attribute *known = attributes_find(attributes, asked->scope, asked->name);
+    const struct cluster *target = cluster_group_find(rules->group, requested->cluster_name);
+    struct attribute *known = attributes_find(attributes, requested->scope, requested->name);
     bool is_there = known != NULL && !known->is_removed;
-    if (is_there && strcmp(known->cluster_name, asked->cluster_name) == 0)
+    if (is_there && strcmp(known->cluster_name, requested->cluster_name) == 0)
         return NULL;
-    struct attribute next = *asked;
+    struct attribute next = *requested;
     int64_t least = 0;
     if (__builtin_add_overflow(version_before(known, domain), 1, &least) ||
         !cluster_group_next_version(rules->group, target, least, &next.failover_version))
         return refuse_exhausted("The cluster attribute", target, arena);
     check(known == NULL || next.failover_version > known->failover_version);
     check(cluster_group_of_version(rules->group, next.failover_version) == target);
-#ifdef CADENZA_PLANT_attribute_version_reused
+#ifdef CADENZA_FAULT_attribute_version_reused
     bool is_first = cluster_group_next_version(rules->group, target, 0, &next.failover_version);
-    check(is_first); /* planted: what comes back has the version that it had there before */
+    check(is_first); /* fault: what comes back has the version that it had there before */
 #endif
     *has_moved = true;
     if (known != NULL)
@@ -105,7 +104,7 @@ move_attribute(const API(Domain) *domain, struct attributes *attributes,
     return NULL;
 }
 
-#ifdef CADENZA_PLANT_other_attribute_moved
+#ifdef CADENZA_FAULT_other_attribute_moved
 static const char *
 first_name(const struct attributes *attributes, const char *scope)
 {
@@ -117,13 +116,13 @@ first_name(const struct attributes *attributes, const char *scope)
 #endif
 
 static struct error *
-move_attributes(STORED(DomainRecord) *record, const API(ActiveClusters) *asked,
+move_attributes(STORED(DomainRecord) *record, const API(ActiveClusters) *requested,
                 const struct domain_rules *rules, struct arena *arena, bool *has_moved)
 {
     API(Domain) *domain = record->domain;
     struct attributes attributes =
         attributes_read_all(domain->active_clusters, record->removed_attributes, arena);
-    struct attributes wanted = attributes_read(asked, arena);
+    struct attributes wanted = attributes_read(requested, arena);
     bool moves_regions = false;
     for (size_t i = 0; i < wanted.count; i++) {
         struct error *err =
@@ -132,8 +131,8 @@ move_attributes(STORED(DomainRecord) *record, const API(ActiveClusters) *asked,
             return err;
         moves_regions = moves_regions || strcmp(wanted.all[i].scope, REGION_SCOPE) == 0;
     }
-#ifdef CADENZA_PLANT_other_attribute_moved
-    if (*has_moved && wanted.count > 0) { /* planted: the first of the scope goes along */
+#ifdef CADENZA_FAULT_other_attribute_moved
+    if (*has_moved && wanted.count > 0) { /* fault: the first of the scope goes along */
         struct attribute along = wanted.all[0];
         along.name = (char *)first_name(&attributes, along.scope);
         struct error *fault = move_attribute(domain, &attributes, &along, rules, arena, has_moved);
@@ -149,10 +148,10 @@ move_attributes(STORED(DomainRecord) *record, const API(ActiveClusters) *asked,
 }
 
 struct error *
-decide_first_attributes(const API(ActiveClusters) *asked, const struct domain_rules *rules,
+decide_first_attributes(const API(ActiveClusters) *requested, const struct domain_rules *rules,
                         struct arena *arena, API(ActiveClusters) **first)
 {
-    struct attributes wanted = attributes_read(asked, arena);
+    struct attributes wanted = attributes_read(requested, arena);
     for (size_t i = 0; i < wanted.count; i++) {
         struct attribute *attribute = &wanted.all[i];
         struct error *err = check_attribute_names(attribute, rules, arena);
@@ -192,13 +191,13 @@ raise_version(STORED(DomainRecord) *record, bool is_strict, const struct domain_
     return NULL;
 }
 
-/* A default that was told to stay, or whose version rose with an attribute, has not moved: somebody
- * else may have moved it at the same time, and that holds. */
+/* A default that was told to stay, or whose version rose with an attribute, has not moved: another
+ * cluster may have moved it at the same time, and then that move wins. */
 static bool
 has_moved_itself(const API(Domain) *before, const API(Domain) *after)
 {
-#ifdef CADENZA_PLANT_attribute_moves_default
-    return after->failover_version > before->failover_version; /* planted */
+#ifdef CADENZA_FAULT_attribute_moves_default
+    return after->failover_version > before->failover_version; /* fault */
 #endif
     return strcmp(before->active_cluster_name, after->active_cluster_name) != 0;
 }
@@ -252,8 +251,8 @@ failover_type(int64_t timeout)
                        : API_VALUE(FAILOVER_TYPE__FAILOVER_TYPE_FORCE);
 }
 
-/* What a move here entails: whoever waits for the domain hears of it, also when it only ends a
- * drain. */
+/* What a move in this cluster entails: everything that waits for the domain is notified, even when
+ * the move only ends a drain. */
 static void
 note_move(const struct domain *current, const struct move *move, int64_t timeout,
           const struct domain_moment *moment, struct arena *arena, STORED(DomainRecord) *record)
@@ -275,6 +274,7 @@ decide_move(const struct domain *current, const struct move *move, const struct 
     const API(Domain) *before = current->record->domain;
     API(Domain) *after = record->domain;
     check(before->is_global_domain && before->failover_version >= 0);
+    check(record != current->record && after != before); /* a copy: `current` is shared */
     int64_t timeout = 0;
     bool has_moved = false;
     struct error *err = decide_check_caught_up(rules, arena);
@@ -288,7 +288,7 @@ decide_move(const struct domain *current, const struct move *move, const struct 
         *decision = (struct domain_decision){.what = DOMAIN_UNCHANGED};
         return NULL;
     }
-    if (err == NULL && !decide_ends_drain(current, move, arena)) /* which wins at once */
+    if (err == NULL && !decide_ends_drain(current, move, arena)) /* which takes effect at once */
         err = decide_check_cool_down(current, rules, moment, arena);
     bool is_active_active = after->active_clusters != NULL;
     if (err == NULL)
@@ -309,5 +309,6 @@ decide_move(const struct domain *current, const struct move *move, const struct 
     };
     if (decision->failover != NULL)
         decision->failover->type = failover_type(timeout);
+    decide_check(current, decision);
     return NULL;
 }

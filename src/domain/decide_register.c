@@ -8,7 +8,7 @@
 #include "wire/maps.h"
 #include "wire/message.h"
 
-/* Domains of the server's own have ids that tools know; NULL: it is none of them. */
+/* Domains of the server's own have ids that tools know; NULL: it is not one of them. */
 static const char *
 find_own_id(const char *name)
 {
@@ -26,7 +26,7 @@ find_own_id(const char *name)
     return NULL;
 }
 
-/* What operators demand of users' domains does not hold for the server's own. */
+/* What operators demand of users' domains does not apply to the server's own. */
 static struct domain_rules
 own_rules(const struct domain_rules *rules)
 {
@@ -166,18 +166,18 @@ set_first_archival(API(Domain) *domain, const API(RegisterDomainRequest) *reques
 
 /* The attributes that the request names, with those of the older form: region → cluster. */
 static API(ActiveClusters) *
-asked_attributes(const API(RegisterDomainRequest) *request, struct arena *arena)
+requested_attributes(const API(RegisterDomainRequest) *request, struct arena *arena)
 {
-    struct attributes asked = attributes_read(request->active_clusters, arena);
+    struct attributes requested = attributes_read(request->active_clusters, arena);
     for (size_t i = 0; i < request->n_active_clusters_by_region; i++) {
         const API(RegisterDomainRequest__ActiveClustersByRegionEntry) *entry =
             request->active_clusters_by_region[i];
         struct attribute region = {
             .scope = REGION_SCOPE, .name = entry->key, .cluster_name = entry->value};
-        if (attributes_find(&asked, region.scope, region.name) == NULL)
-            attributes_add(&asked, &region, arena);
+        if (attributes_find(&requested, region.scope, region.name) == NULL)
+            attributes_add(&requested, &region, arena);
     }
-    return attributes_write(&asked, arena);
+    return attributes_write(&requested, arena);
 }
 
 struct error *
@@ -195,7 +195,7 @@ domain_decide_register(const struct domain *current, const API(RegisterDomainReq
     API(Domain) *domain = record->domain;
     err = decide_set_retention(domain, request->workflow_execution_retention_period, rules, arena);
     if (err == NULL && domain->is_global_domain) /* to a local one attributes mean nothing */
-        err = decide_first_attributes(asked_attributes(request, arena), rules, arena,
+        err = decide_first_attributes(requested_attributes(request, arena), rules, arena,
                                       &domain->active_clusters);
     if (err == NULL)
         err = decide_check_clusters(domain, rules->group, arena);
@@ -205,5 +205,6 @@ domain_decide_register(const struct domain *current, const API(RegisterDomainReq
         return err;
     set_first_version(record, rules->group, arena);
     *decision = (struct domain_decision){.what = DOMAIN_CREATED, .next = record};
+    decide_check(current, decision);
     return NULL;
 }

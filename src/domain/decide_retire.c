@@ -1,5 +1,4 @@
 /* decide_retire.c - the end of a domain: deprecated first, then deleted. See decide.h. */
-#include "base/check.h"
 #include "domain/decide_common.h"
 
 static struct error *
@@ -29,6 +28,7 @@ domain_decide_deprecate(const struct domain *current, const API(DeprecateDomainR
     record->domain->status = API_VALUE(DOMAIN_STATUS__DOMAIN_STATUS_DEPRECATED);
     record->config_version++;
     *decision = (struct domain_decision){.what = DOMAIN_UPDATED, .next = record};
+    decide_check(current, decision);
     return NULL;
 }
 
@@ -47,9 +47,9 @@ domain_decide_delete(const struct domain *current, const API(DeleteDomainRequest
     err = decide_check_may_change(domain->is_global_domain, rules, arena);
     if (err != NULL)
         return err;
-    check(current->id[0] != '\0'); /* by which the last record is found */
     STORED(DomainRecord) *last = decide_copy(current, moment, arena);
     last->domain->status = API_VALUE(DOMAIN_STATUS__DOMAIN_STATUS_DELETED);
     *decision = (struct domain_decision){.what = DOMAIN_DELETED, .next = last};
+    decide_check(current, decision);
     return NULL;
 }

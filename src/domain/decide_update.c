@@ -155,6 +155,7 @@ decide_settings(const struct domain *current, const API(UpdateDomainRequest) *re
         return err;
     record->config_version++;
     *decision = (struct domain_decision){.what = DOMAIN_UPDATED, .next = record};
+    decide_check(current, decision);
     return NULL;
 }
 
@@ -244,5 +245,6 @@ domain_decide_async(const struct domain *current,
         return err;
     record->domain->async_workflow_config = request->configuration;
     *decision = (struct domain_decision){.what = DOMAIN_UPDATED, .next = record};
+    decide_check(current, decision);
     return NULL;
 }

@@ -1,6 +1,6 @@
 /* domain.h - one domain at one moment: an immutable record, shared by counting references.
  *
- * Every loop holds the newest one it was told of; whoever keeps one across a yield takes a
+ * Every loop holds the newest one that has reached it; code that keeps one across a yield takes a
  * reference. */
 #ifndef CADENZA_DOMAIN_DOMAIN_H
 #define CADENZA_DOMAIN_DOMAIN_H
@@ -27,8 +27,8 @@ struct domain {
  */
 must_use struct error *domain_decode(struct slice bytes, struct arena *arena,
                                      struct domain **domain);
-/* The failover version that moved the domain to where it is by default: what tells two such moves
- * apart. Never above its failover version, which other failovers raise too, and of the same
+/* The failover version that moved the domain to where it is by default, which distinguishes two
+ * such moves. Never above its failover version, which other failovers raise too, and of the same
  * cluster. */
 int64_t domain_record_moved_version(const STORED(DomainRecord) *record);
 /* A copy of a record that was built elsewhere; the caller has one reference. */

@@ -1,14 +1,15 @@
-/* domains.h - the owner of all domains: decides changes in order, makes them durable, tells every
- * loop.
+/* domains.h - the owner of all domains: decides changes in order, makes them durable and sends them
+ * to every loop.
  *
  * The owner lives on loop 0 (route/). A change is decided on the newest state, adopted in memory
- * and submitted in one step without a yield; the answer waits until it is durable and every loop
- * has it. So a call that follows an answer, on any connection, sees what was answered. The guard of
- * the partition is the cluster's notification version: each change expects n and leaves n + 1.
+ * and submitted without a yield in between; the answer waits until it is durable and every loop
+ * has it. So a call that comes after an answer, on any connection, sees what was answered. The
+ * guard of the partition is the cluster's notification version: each change expects n and leaves n
+ * + 1.
  *
  * When a commit fails, everything decided after it is void: the owner forgets its state, reads all
  * domains again and goes on. A change that was fenced (another host of the cluster wrote in
- * between) is decided again on what is true then. */
+ * between) is decided again on the newer state. */
 #ifndef CADENZA_DOMAIN_DOMAINS_H
 #define CADENZA_DOMAIN_DOMAINS_H
 
@@ -27,7 +28,7 @@ struct domains_options {
     const struct cluster_group *group;
     const struct dynamic *dynamic;
     const struct log *log;
-    struct metrics *metrics; /* NULL: nobody counts */
+    struct metrics *metrics; /* NULL: nothing is counted */
     /* What the cluster is configured to archive; the dynamic settings may switch it off. */
     struct archival_rule history_archival, visibility_archival;
     bool is_catching_up;      /* restored, and other clusters of the group may know more */
@@ -35,14 +36,14 @@ struct domains_options {
                                  is alone */
 };
 
-/* Reads all domains and tells every loop. On loop 0. Yields. Errors: those of the store,
+/* Reads all domains and sends them to every loop. On loop 0. Yields. Errors: those of the store,
  * ERR_CORRUPT. */
 must_use struct error *domains_open(const struct domains_options *options, struct arena *arena,
                                     struct domains **domains);
-/* A restored cluster has heard everything that the others know: global domains may be changed. Loop
+/* A restored cluster now knows everything that the others know: global domains may be changed. Loop
  * 0. */
 void domains_set_caught_up(struct domains *domains);
-/* On loop 0, when nobody calls any more. Yields. */
+/* On loop 0, once, when there are no more calls. Yields. */
 void domains_close(struct domains *domains);
 
 /* --- reading: the calling loop's newest durable state; no yield
@@ -55,45 +56,47 @@ struct domain *domains_find_id(const struct domains *domains, const char *id);
 size_t domains_list(const struct domains *domains, const char *after, struct domain **found,
                     size_t count_max);
 size_t domains_count(const struct domains *domains);
-/* The notification version that this loop has been told of. */
+/* The notification version that this loop has reached. */
 uint64_t domains_notification_version(const struct domains *domains);
 
-/* --- following on one loop: a listener hears every change there, in order of the notification
- * version, right after the loop's newest state has it -------------------------------------------
+/* --- following on one loop: a listener is notified of every change there, in order of the
+ * notification version, right after the loop's newest state has it ------------------------------
  */
 
-/* A durable change, as those who follow see it. */
-struct domain_news {
+/* A durable change, as listeners see it. */
+struct domain_notification {
     uint64_t version;            /* notification version that it left */
     const struct domain *domain; /* as it is since then; NULL: none changed */
-    bool is_failover;            /* it moved: its failover notification version is of this change;
-                                  * or entities changed, of which any may have */
+    bool is_failover;            /* the domain moved: its failover notification version is of this
+                                  * change; or entities changed, and any of them may have moved */
     struct entity *const *entities; /* rows that changed; then there is no domain */
     size_t entity_count;
 };
 struct domain_listener {
     struct list node;
-    void (*hear)(struct domain_listener *listener, const struct domain_news *news); /* no yield */
+    void (*on_change)(struct domain_listener *listener,
+                      const struct domain_notification *notification); /* no yield */
 };
-/* On the calling loop, until domains_unlisten there. What was before is not told. */
+/* On the calling loop, until domains_unlisten there. It is not notified of earlier changes. */
 void domains_listen(struct domains *domains, struct domain_listener *listener);
 void domains_unlisten(struct domain_listener *listener);
-/* Waits until the calling loop knows everything up to `version`, but not long; looks at the store
- * if another host must have written it. Any loop; yields. Errors: ERR_UNAVAILABLE (not yet),
+/* Waits until the calling loop knows everything up to `version`, for a second at most; looks at the
+ * store if another host must have written it. Any loop; yields. Errors: ERR_UNAVAILABLE (not yet),
  * ERR_CORRUPT (the store has no such version), ERR_DEADLINE, ERR_CANCELLED, the store's. */
 must_use struct error *domains_reach(struct domains *domains, uint64_t version,
                                      struct arena *arena);
 /* What a listener that has handled `after` has missed, up to what the calling loop knows when this
- * returns: each record that a change left and of which something drains, how many failovers, and
- * *reached. Read from the log; of what was trimmed each domain's newest record counts. Any loop;
- * yields. Errors: the store's. */
-struct missed_visit {
-    void (*see)(void *context, const struct domain *domain); /* no yield; gone afterwards */
+ * returns: each record that a change left and in which something drains, the number of failovers,
+ * and *reached. Read from the log; where that was trimmed, each domain's newest record counts. Any
+ * loop; yields. Errors: the store's. */
+struct missed_domain_visitor {
+    void (*on_domain)(void *context, const struct domain *domain); /* no yield; gone afterwards */
     void *context;
 };
 must_use struct error *domains_read_missed(struct domains *domains, uint64_t after,
-                                           const struct missed_visit *visit, struct arena *arena,
-                                           uint64_t *reached, uint64_t *failovers);
+                                           const struct missed_domain_visitor *visitor,
+                                           struct arena *arena, uint64_t *reached,
+                                           uint64_t *failovers);
 
 /* --- changing: from any loop; yields. ------------------------------------------------------- */
 
@@ -115,22 +118,23 @@ DOMAINS_CHANGER(deprecate, DeprecateDomainRequest);
 DOMAINS_CHANGER(delete, DeleteDomainRequest);
 #undef DOMAINS_CHANGER
 
-/* --- isolation groups: a group is drained for one domain, or for all of the cluster
+/* --- isolation groups: a group is drained for one domain, or for the whole cluster
  * ------------------- */
 
 /* Sets those of a domain. From any loop; yields. Errors: as above. */
-must_use struct error *domains_set_groups(struct domains *domains,
-                                          const ADMIN(UpdateDomainIsolationGroupsRequest) *request,
-                                          struct arena *arena);
+must_use struct error *
+domains_set_isolation(struct domains *domains,
+                      const ADMIN(UpdateDomainIsolationGroupsRequest) *request,
+                      struct arena *arena);
 /* Sets those of the cluster; durable and known to all loops when it returns. Yields. */
-must_use struct error *domains_set_cluster_groups(struct domains *domains,
-                                                  const API(IsolationGroupConfiguration) *groups,
-                                                  struct arena *arena);
+must_use struct error *domains_set_cluster_isolation(struct domains *domains,
+                                                     const API(IsolationGroupConfiguration) *groups,
+                                                     struct arena *arena);
 /* Those of the cluster; NULL: none were set. Lives until the next yield. */
-const API(IsolationGroupConfiguration) *domains_cluster_groups(const struct domains *domains);
+const API(IsolationGroupConfiguration) *domains_cluster_isolation(const struct domains *domains);
 /* Is the group drained, for all or for this domain? No yield. */
-bool domains_is_group_drained(const struct domains *domains, const char *domain_id,
-                              const char *group);
+bool domains_is_group_isolated(const struct domains *domains, const char *domain_id,
+                               const char *group);
 
 /* --- entities (entity.h): rows that domains' regions give a meaning to
  * ------------------------------- */
@@ -149,13 +153,13 @@ const struct entity *domains_find_entity(const struct domains *domains, const ch
 size_t domains_entity_count(const struct domains *domains);
 /* How many more there may be. */
 size_t domains_entity_room(const struct domains *domains);
-/* The one question (domain_active_run of active.h), of what the calling loop knows: attributes of
- * the domain, and entities. No yield. */
+/* The one question (domain_active_run of active.h), answered from what the calling loop knows:
+ * attributes of the domain, and entities. No yield. */
 struct active_cluster domains_active_run(const struct domains *domains, const struct domain *domain,
                                          const struct cluster_attribute *attribute,
                                          int64_t last_version);
-/* May clients start new runs that belong to the attribute? Not to an entity that was deleted; those
- * that it has go on, and so do their children. No yield. */
+/* May clients start new runs that belong to the attribute? Not if it is an entity that was deleted;
+ * the runs that it has go on, and so do their children. No yield. */
 bool domains_takes_runs(const struct domains *domains, const struct domain *domain,
                         const struct cluster_attribute *attribute);
 /* The refusal of a new run that belongs to an entity whose region the domain does not have
@@ -166,7 +170,7 @@ struct error *domains_refuse_unresolved(const struct domains *domains, const str
 /* Writes rows, in the order given, each named once; 500 of them become durable together. From any
  * loop; yields. Errors: as entity_decide; the store's. */
 must_use struct error *domains_set_entities(struct domains *domains,
-                                            const struct entity_wish *wishes, size_t count,
+                                            const struct entity_change *changes, size_t count,
                                             struct arena *arena);
 /* Takes rows of another cluster over where they are newer. From any loop; yields. Errors: the
  * store's. */
@@ -175,7 +179,7 @@ must_use struct error *domains_apply_entities(struct domains *domains, const cha
                                               struct arena *arena);
 /* Stored rows by type and key, of one type or, "", of all, at most `count_max` behind `token`;
  * *next is the token of the next page, empty: this was the last. Any loop; yields. Errors:
- * ERR_BAD_REQUEST (no token of ours), the store's. */
+ * ERR_BAD_REQUEST (not one of these tokens), the store's. */
 must_use struct error *domains_list_entities(struct domains *domains, const char *type,
                                              struct slice token, size_t count_max,
                                              struct arena *arena, struct entity_records *records,
@@ -198,22 +202,22 @@ struct domain_changes {
 must_use struct error *domains_read_log(struct domains *domains, uint64_t after, size_t count_max,
                                         int64_t deadline, struct arena *arena,
                                         struct domain_changes *changes);
-/* Who waits in domains_read_log goes on at once, and nobody waits there any more: for draining. */
+/* Calls that wait in domains_read_log return at once, and later ones do not wait: for draining. */
 void domains_end_waits(struct domains *domains);
-/* Who follows the log says how far it got, by name ("cluster:east", "shard:7"); changes up to the
+/* A follower of the log says how far it got, by name ("cluster:east", "shard:7"); changes up to the
  * lowest of all may be trimmed, all but the newest hundred. Durable when it returns. Enabled
  * clusters of the group are waited for from the start, other clusters never, any other follower
  * from when it first said something. */
-must_use struct error *domains_note_follower(struct domains *domains, const char *follower,
-                                             uint64_t handled, struct arena *arena);
+must_use struct error *domains_set_follower_position(struct domains *domains, const char *follower,
+                                                     uint64_t handled, struct arena *arena);
 
 /* How far it said to have got; -1: it never said anything. No yield. */
-int64_t domains_follower(const struct domains *domains, const char *follower);
+int64_t domains_follower_position(const struct domains *domains, const char *follower);
 
 /* --- what comes from other clusters: loop 0 only; yields
  * ---------------------------------------------- */
 
-/* Applies a message of `source`'s domain replication, or parks it in the dead letters when it can
+/* Applies a message of `source`'s domain replication, or keeps it as a dead letter when it can
  * never be applied. Durable when it returns NULL: then it may be acknowledged. Errors: the store's
  * (try again). */
 must_use struct error *domains_apply(struct domains *domains, const char *source,
@@ -221,40 +225,43 @@ must_use struct error *domains_apply(struct domains *domains, const char *source
 /* How far the log of `source` was followed, durably; -1: not at all. */
 must_use struct error *domains_position(struct domains *domains, const char *source,
                                         struct arena *arena, int64_t *handled);
-/* May be lower than before: the source begins anew. Nothing is kept as long as this cluster has
- * never had a domain: it would count as a change of one. */
+/* May be lower than before: the source was restored and starts again. Nothing is stored as long as
+ * this cluster has never had a domain, since that write would count as a change of one. */
 must_use struct error *domains_set_position(struct domains *domains, const char *source,
                                             int64_t handled, struct arena *arena);
 
 /* Dead letters, oldest first; an id counts up. The newest one there ever was, 0: none; no yield. */
-uint64_t domains_newest_dead(const struct domains *domains);
+uint64_t domains_newest_dead_letter(const struct domains *domains);
 struct domain_dead_letters {
     uint64_t *id;
     const STORED(DomainDeadLetter) **letter;
     size_t count;
     bool has_more;
 };
-must_use struct error *domains_read_dead(struct domains *domains, uint64_t after_id, uint64_t to_id,
-                                         size_t count_max, struct arena *arena,
-                                         struct domain_dead_letters *letters);
-must_use struct error *domains_count_dead(struct domains *domains, struct arena *arena,
-                                          uint64_t *count);
-/* Forgets letters up to an id. */
-must_use struct error *domains_purge_dead(struct domains *domains, uint64_t to_id,
-                                          struct arena *arena);
-/* What became of letters that were tried again. */
+must_use struct error *domains_read_dead_letters(struct domains *domains, uint64_t after_id,
+                                                 uint64_t to_id, size_t count_max,
+                                                 struct arena *arena,
+                                                 struct domain_dead_letters *letters);
+must_use struct error *domains_count_dead_letters(struct domains *domains, struct arena *arena,
+                                                  uint64_t *count);
+/* Deletes dead letters up to an id. */
+must_use struct error *domains_purge_dead_letters(struct domains *domains, uint64_t to_id,
+                                                  struct arena *arena);
+/* What became of dead letters that were tried again. */
 struct domain_merged {
     uint64_t applied, left;
-    const char *reasons; /* of the first ones that stay, for people; "": none stays */
+    const char *reasons; /* of the first ones that stay, for operators; "": none stays */
 };
-/* Tries letters up to an id again; those that can be applied now are, and go; the others stay. */
-must_use struct error *domains_merge_dead(struct domains *domains, uint64_t to_id,
-                                          struct arena *arena, struct domain_merged *merged);
+/* Tries dead letters up to an id again: those that can be applied now are applied and deleted, the
+ * others stay. */
+must_use struct error *domains_merge_dead_letters(struct domains *domains, uint64_t to_id,
+                                                  struct arena *arena,
+                                                  struct domain_merged *merged);
 
 /* --- graceful failovers to this cluster (drains.c) ----------------------------------------------
  */
 
-/* A shard of a cluster that a drain waits for has told of its marker. */
+/* A shard of a cluster that a drain waits for has written its marker. */
 struct drain_ready {
     const char *domain_id;
     const char *scope, *name; /* both "": the domain itself */
@@ -264,9 +271,9 @@ struct drain_ready {
     int64_t marker_time;                /* when it was made, wall clock of the source, ns */
 };
 /* Every row before the marker of that source shard is applied. Durable when it returns; a
- * repetition changes nothing; one that nobody waits for (any more) is dropped. When it was the last
- * one, the drain ends. On loop 0. Yields. Errors: ERR_UNAVAILABLE (the version is not known here
- * yet: try again), the store's. */
+ * repetition changes nothing; one that no drain waits for (any longer) is dropped. When it was the
+ * last one, the drain ends. On loop 0. Yields. Errors: ERR_UNAVAILABLE (the version is not known
+ * here yet: try again), the store's. */
 must_use struct error *domains_note_ready(struct domains *domains, const struct drain_ready *ready,
                                           struct arena *arena);
 /* The marker came, but something before it is parked: `reason` says what, for people. Not counted,
@@ -277,12 +284,12 @@ must_use struct error *domains_note_blocked(struct domains *domains,
 /* A cluster that a drain waits for. */
 struct drain_cluster {
     const char *name;
-    uint32_t shard_count; /* 0: nothing came from it, so that nobody knows how many it has */
+    uint32_t shard_count; /* 0: nothing has come from it, so the number is not known */
     uint32_t ready_count;
 };
 /* How far a drain to this cluster is. */
 struct drain_progress {
-    bool is_found;            /* else it does not drain to here, and the rest means nothing */
+    bool is_found;            /* else it does not drain to here, and the rest is not set */
     const char *scope, *name; /* both "": the domain itself */
     int64_t failover_version, start_time, end_time;
     struct drain_cluster *clusters; /* those that it waits for */
@@ -313,7 +320,7 @@ struct domain_failovers {
     size_t count;
     struct slice token; /* of the next page; empty: this was the last */
 };
-/* Errors: ERR_BAD_REQUEST (a token that is none of ours), the store's. */
+/* Errors: ERR_BAD_REQUEST (not one of these tokens), the store's. */
 must_use struct error *domains_list_failovers(struct domains *domains, const char *domain_id,
                                               struct slice token, size_t count_max,
                                               struct arena *arena,

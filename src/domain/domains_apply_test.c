@@ -1,7 +1,7 @@
 /* domains_apply_test.c - what comes from another cluster: applied, superseded or parked; and what
  * is remembered of it. */
 #include "base/test.h"
-#include "domain/sites.h"
+#include "domain/test/cluster_pair.h"
 #include "fiber/loop.h"
 #include "wire/message.h"
 
@@ -9,81 +9,90 @@
  */
 
 static void
-walk(struct sites *sites)
+walk(struct cluster_pair *cluster_pair)
 {
     for (int i = 0; i < 10; i++) {
-        const char *name = arena_format(sites->arena, "local-%d", i);
-        sites_register(sites, EAST, name, false);
-        sites_register(sites, WEST, name, false);
+        const char *name = arena_format(cluster_pair->arena, "local-%d", i);
+        cluster_pair_register(cluster_pair, EAST, name, false);
+        cluster_pair_register(cluster_pair, WEST, name, false);
     }
-    EXPECT_EQ(domains_notification_version(sites_at(sites, EAST)), 10);
-    EXPECT_EQ(domains_notification_version(sites_at(sites, WEST)), 10);
-    sites_register(sites, EAST, "orders", true);
-    sites_feed(sites, EAST);
-    EXPECT_EQ(domains_notification_version(sites_at(sites, EAST)), 11);
-    EXPECT_EQ(domains_notification_version(sites_at(sites, WEST)), 11);
+    EXPECT_EQ(domains_notification_version(cluster_pair_domains(cluster_pair, EAST)), 10);
+    EXPECT_EQ(domains_notification_version(cluster_pair_domains(cluster_pair, WEST)), 10);
+    cluster_pair_register(cluster_pair, EAST, "orders", true);
+    cluster_pair_replicate(cluster_pair, EAST);
+    EXPECT_EQ(domains_notification_version(cluster_pair_domains(cluster_pair, EAST)), 11);
+    EXPECT_EQ(domains_notification_version(cluster_pair_domains(cluster_pair, WEST)), 11);
     for (int i = 10; i < 13; i++)
-        sites_register(sites, WEST, arena_format(sites->arena, "local-%d", i), false);
-    sites_feed(sites, WEST); /* orders comes back to its origin, and changes nothing */
-    EXPECT_EQ(domains_notification_version(sites_at(sites, EAST)), 11);
-    EXPECT_EQ(domains_notification_version(sites_at(sites, WEST)), 14);
+        cluster_pair_register(cluster_pair, WEST, arena_format(cluster_pair->arena, "local-%d", i),
+                              false);
+    cluster_pair_replicate(cluster_pair,
+                           WEST); /* orders comes back to its origin, and changes nothing */
+    EXPECT_EQ(domains_notification_version(cluster_pair_domains(cluster_pair, EAST)), 11);
+    EXPECT_EQ(domains_notification_version(cluster_pair_domains(cluster_pair, WEST)), 14);
 
-    sites_failover(sites, EAST, "orders", WEST);
-    sites_feed(sites, EAST);
-    const struct domain *east = domains_find_name(sites_at(sites, EAST), "orders");
-    const struct domain *west = domains_find_name(sites_at(sites, WEST), "orders");
+    cluster_pair_failover(cluster_pair, EAST, "orders", WEST);
+    cluster_pair_replicate(cluster_pair, EAST);
+    const struct domain *east =
+        domains_find_name(cluster_pair_domains(cluster_pair, EAST), "orders");
+    const struct domain *west =
+        domains_find_name(cluster_pair_domains(cluster_pair, WEST), "orders");
     EXPECT_EQ(east->record->failover_notification_version, 11);
     EXPECT_EQ(west->record->failover_notification_version, 14);
     EXPECT_EQ(east->record->notification_version, 12);
     EXPECT_EQ(west->record->notification_version, 15);
     struct gauge *shown =
-        metrics_gauge(sites->metrics, "cadence_domain_notification_version", "", NULL);
+        metrics_gauge(cluster_pair->metrics, "cadence_domain_notification_version", "", NULL);
     EXPECT_EQ(gauge_value(shown), 15);
 }
 
 TEST(domain_apply, two_clusters_count_10_10_then_11_11_then_11_14, "D-018", "D-033", "D-034",
      "D-040")
 {
-    sites_run(1, walk);
+    cluster_pair_run(1, walk);
 }
 
 /* Seed 003 has a domain test35 that fails over while the counters of its clusters are at 43, 35 and
  * 33: each takes its own counter for the failover, and moves on by one. Two of the three run here.
  */
 static void
-test35(struct sites *sites)
+test35(struct cluster_pair *cluster_pair)
 {
     static const int counts[] = {43, 35};
-    sites_register(sites, EAST, "test35", true);
-    sites_feed(sites, EAST);
-    for (int site = EAST; site <= WEST; site++) {
-        for (int i = 1; i < counts[site]; i++)
-            sites_register(sites, site, arena_format(sites->arena, "local-%d", i), false);
-        EXPECT_EQ(domains_notification_version(sites_at(sites, site)), counts[site]);
+    cluster_pair_register(cluster_pair, EAST, "test35", true);
+    cluster_pair_replicate(cluster_pair, EAST);
+    for (int side = EAST; side <= WEST; side++) {
+        for (int i = 1; i < counts[side]; i++)
+            cluster_pair_register(cluster_pair, side,
+                                  arena_format(cluster_pair->arena, "local-%d", i), false);
+        EXPECT_EQ(domains_notification_version(cluster_pair_domains(cluster_pair, side)),
+                  counts[side]);
     }
-    sites_failover(sites, EAST, "test35", WEST);
-    EXPECT_EQ(domains_notification_version(sites_at(sites, EAST)), 44);
-    EXPECT_EQ(domains_notification_version(sites_at(sites, WEST)), 35); /* not heard of yet */
-    sites_feed(sites, EAST);
-    for (int site = EAST; site <= WEST; site++) {
-        const struct domain *domain = domains_find_name(sites_at(sites, site), "test35");
-        EXPECT_EQ(domain->record->failover_notification_version, counts[site]);
-        EXPECT_EQ(domains_notification_version(sites_at(sites, site)), counts[site] + 1);
+    cluster_pair_failover(cluster_pair, EAST, "test35", WEST);
+    EXPECT_EQ(domains_notification_version(cluster_pair_domains(cluster_pair, EAST)), 44);
+    EXPECT_EQ(domains_notification_version(cluster_pair_domains(cluster_pair, WEST)),
+              35); /* not heard of yet */
+    cluster_pair_replicate(cluster_pair, EAST);
+    for (int side = EAST; side <= WEST; side++) {
+        const struct domain *domain =
+            domains_find_name(cluster_pair_domains(cluster_pair, side), "test35");
+        EXPECT_EQ(domain->record->failover_notification_version, counts[side]);
+        EXPECT_EQ(domains_notification_version(cluster_pair_domains(cluster_pair, side)),
+                  counts[side] + 1);
     }
 }
 
 TEST(domain_apply, a_failover_takes_the_counter_of_each_cluster, "D-040", "D-041")
 {
-    sites_run(1, test35);
+    cluster_pair_run(1, test35);
 }
 
 /* --- settings of operators, and of operations ---------------------------------------------------
  */
 
 static struct error *
-isolate(struct sites *sites, int site, const char *name)
+isolate(struct cluster_pair *cluster_pair, int side, const char *name)
 {
-    struct arena *arena = sites->arena;
+    struct arena *arena = cluster_pair->arena;
     ADMIN(UpdateDomainIsolationGroupsRequest) *request =
         message_new(arena, ADMIN_TYPE(update_domain_isolation_groups_request));
     request->domain = (char *)name;
@@ -95,62 +104,65 @@ isolate(struct sites *sites, int site, const char *name)
     request->isolation_groups->isolation_groups[0]->name = "zone-1";
     request->isolation_groups->isolation_groups[0]->state =
         API_VALUE(ISOLATION_GROUP_STATE__ISOLATION_GROUP_STATE_DRAINED);
-    return domains_set_groups(sites_at(sites, site), request, arena);
+    return domains_set_isolation(cluster_pair_domains(cluster_pair, side), request, arena);
 }
 
 static void
-isolation(struct sites *sites)
+isolation(struct cluster_pair *cluster_pair)
 {
-    sites_register(sites, EAST, "orders", true);
-    sites_feed(sites, EAST);
-    EXPECT_KIND(isolate(sites, EAST, "nobody"), ERR_ENTITY_NOT_EXISTS);
-    struct error *err = isolate(sites, WEST, "orders");
+    cluster_pair_register(cluster_pair, EAST, "orders", true);
+    cluster_pair_replicate(cluster_pair, EAST);
+    EXPECT_KIND(isolate(cluster_pair, EAST, "nobody"), ERR_ENTITY_NOT_EXISTS);
+    struct error *err = isolate(cluster_pair, WEST, "orders");
     EXPECT_KIND(err, ERR_BAD_REQUEST);
     EXPECT(strstr(err->message, "Cluster is not primary cluster") != NULL);
-    EXPECT_OK(isolate(sites, EAST, "orders"));
-    sites_feed(sites, EAST);
-    for (int site = EAST; site <= WEST; site++) {
-        const struct domain *domain = domains_find_name(sites_at(sites, site), "orders");
+    EXPECT_OK(isolate(cluster_pair, EAST, "orders"));
+    cluster_pair_replicate(cluster_pair, EAST);
+    for (int side = EAST; side <= WEST; side++) {
+        const struct domain *domain =
+            domains_find_name(cluster_pair_domains(cluster_pair, side), "orders");
         EXPECT_EQ(domain->record->config_version, 1);
         EXPECT_EQ(domain->record->domain->isolation_groups->n_isolation_groups, 1);
         EXPECT_TEXT(domain->record->domain->isolation_groups->isolation_groups[0]->name, "zone-1");
     }
-    EXPECT_OK(dynamic_load(sites->dynamic, slice_text("frontend.failoverCoolDown: [{value: 1m}]"),
-                           "test", sites->arena));
-    EXPECT_KIND(isolate(sites, EAST, "orders"), ERR_SERVICE_BUSY);
+    EXPECT_OK(dynamic_load(cluster_pair->dynamic,
+                           slice_text("frontend.failoverCoolDown: [{value: 1m}]"), "test",
+                           cluster_pair->arena));
+    EXPECT_KIND(isolate(cluster_pair, EAST, "orders"), ERR_SERVICE_BUSY);
 }
 
 TEST(domain_apply, isolation_groups_are_set_in_the_primary_and_are_replicated, "D-032")
 {
-    sites_run(1, isolation);
+    cluster_pair_run(1, isolation);
 }
 
 static void
-migration(struct sites *sites)
+migration(struct cluster_pair *cluster_pair)
 {
-    struct cluster clusters[SITES_CLUSTERS];
-    struct cluster_group *group = &sites->site[EAST].group;
-    memcpy(clusters, sites_clusters, sizeof clusters);
+    struct cluster clusters[CLUSTER_PAIR_GROUP_SIZE];
+    struct cluster_group *group = &cluster_pair->side[EAST].group;
+    memcpy(clusters, cluster_pair_group, sizeof clusters);
     clusters[WEST].new_initial_failover_version = 7;
     group->clusters = clusters;
     group->current = group->primary = &clusters[EAST];
-    sites_register(sites, EAST, "orders", true);
-    sites_failover(sites, EAST, "orders", WEST);
-    const struct domain *domain = domains_find_name(sites_at(sites, EAST), "orders");
+    cluster_pair_register(cluster_pair, EAST, "orders", true);
+    cluster_pair_failover(cluster_pair, EAST, "orders", WEST);
+    const struct domain *domain =
+        domains_find_name(cluster_pair_domains(cluster_pair, EAST), "orders");
     EXPECT_EQ(domain->record->domain->failover_version, 1);
-    EXPECT_OK(dynamic_load(sites->dynamic,
+    EXPECT_OK(dynamic_load(cluster_pair->dynamic,
                            slice_text("history.useNewInitialFailoverVersion: [{value: true}]"),
-                           "test", sites->arena));
-    sites_failover(sites, EAST, "orders", EAST);
-    sites_failover(sites, EAST, "orders", WEST);
-    domain = domains_find_name(sites_at(sites, EAST), "orders");
+                           "test", cluster_pair->arena));
+    cluster_pair_failover(cluster_pair, EAST, "orders", EAST);
+    cluster_pair_failover(cluster_pair, EAST, "orders", WEST);
+    domain = domains_find_name(cluster_pair_domains(cluster_pair, EAST), "orders");
     EXPECT_EQ(domain->record->domain->failover_version, 17);
-    sites_reopen(sites, EAST); /* nothing points to the stack any more */
+    cluster_pair_reopen(cluster_pair, EAST); /* nothing points to the stack any more */
 }
 
 TEST(domain_apply, a_migrating_cluster_takes_versions_of_its_new_remainder, "D-047")
 {
-    sites_run(1, migration);
+    cluster_pair_run(1, migration);
 }
 
 /* --- deletes ------------------------------------------------------------------------------------
@@ -166,211 +178,217 @@ look_for_nothing(void *argument)
 }
 
 static void
-deletes(struct sites *sites)
+deletes(struct cluster_pair *cluster_pair)
 {
-    sites_register(sites, EAST, "orders", true);
-    sites_register(sites, EAST, "bills", false);
+    cluster_pair_register(cluster_pair, EAST, "orders", true);
+    cluster_pair_register(cluster_pair, EAST, "bills", false);
     const char *id =
-        arena_text(sites->arena, domains_find_name(sites_at(sites, EAST), "orders")->id);
-    sites_feed(sites, EAST);
-    sites_failover(sites, WEST, "orders", WEST); /* east has not heard of it */
-    sites_delete(sites, EAST, "orders");
+        arena_text(cluster_pair->arena,
+                   domains_find_name(cluster_pair_domains(cluster_pair, EAST), "orders")->id);
+    cluster_pair_replicate(cluster_pair, EAST);
+    cluster_pair_failover(cluster_pair, WEST, "orders", WEST); /* east has not heard of it */
+    cluster_pair_delete(cluster_pair, EAST, "orders");
     for (unsigned i = 0; i < loop_count(); i++)
-        EXPECT_OK(loop_call(loop_at(i), look_for_nothing, sites_at(sites, EAST), sites->arena));
-    EXPECT(domains_find_id(sites_at(sites, EAST), id) == NULL);
-    sites_reopen(sites, EAST);
-    look_for_nothing(sites_at(sites, EAST));
+        EXPECT_OK(loop_call(loop_at(i), look_for_nothing, cluster_pair_domains(cluster_pair, EAST),
+                            cluster_pair->arena));
+    EXPECT(domains_find_id(cluster_pair_domains(cluster_pair, EAST), id) == NULL);
+    cluster_pair_reopen(cluster_pair, EAST);
+    look_for_nothing(cluster_pair_domains(cluster_pair, EAST));
 
-    sites_feed(sites, WEST); /* a late failover does not bring it back */
-    look_for_nothing(sites_at(sites, EAST));
-    sites_feed(sites, EAST);
-    EXPECT(domains_find_name(sites_at(sites, WEST), "orders") == NULL);
-    sites_register(sites, EAST, "orders", true);
-    sites_feed(sites, EAST);
-    EXPECT(strcmp(domains_find_name(sites_at(sites, WEST), "orders")->id, id) != 0);
-    sites_reopen(sites, WEST);
-    EXPECT(domains_find_name(sites_at(sites, WEST), "orders") != NULL);
+    cluster_pair_replicate(cluster_pair, WEST); /* a late failover does not bring it back */
+    look_for_nothing(cluster_pair_domains(cluster_pair, EAST));
+    cluster_pair_replicate(cluster_pair, EAST);
+    EXPECT(domains_find_name(cluster_pair_domains(cluster_pair, WEST), "orders") == NULL);
+    cluster_pair_register(cluster_pair, EAST, "orders", true);
+    cluster_pair_replicate(cluster_pair, EAST);
+    EXPECT(strcmp(domains_find_name(cluster_pair_domains(cluster_pair, WEST), "orders")->id, id) !=
+           0);
+    cluster_pair_reopen(cluster_pair, WEST);
+    EXPECT(domains_find_name(cluster_pair_domains(cluster_pair, WEST), "orders") != NULL);
 }
 
 TEST(domain_apply, a_deleted_domain_is_gone_on_every_loop_and_late_messages_do_not_bring_it_back)
 {
-    sites_run(3, deletes);
+    cluster_pair_run(3, deletes);
 }
 
 /* --- positions and dead letters -----------------------------------------------------------------
  */
 
 static int64_t
-position_of(struct sites *sites, const char *source)
+position_of(struct cluster_pair *cluster_pair, const char *source)
 {
     int64_t handled = 0;
-    EXPECT_OK(domains_position(sites_at(sites, WEST), source, sites->arena, &handled));
+    EXPECT_OK(domains_position(cluster_pair_domains(cluster_pair, WEST), source,
+                               cluster_pair->arena, &handled));
     return handled;
 }
 
 static void
-positions(struct sites *sites)
+positions(struct cluster_pair *cluster_pair)
 {
-    struct domains *west = sites_at(sites, WEST);
-    EXPECT_EQ(position_of(sites, "east"), -1);
-    EXPECT_OK(domains_set_position(west, "east", 7, sites->arena));
-    EXPECT_EQ(position_of(sites, "east"), -1); /* nothing to remember in an empty cluster */
-    sites_register(sites, WEST, "a", false);
-    EXPECT_OK(domains_set_position(west, "east", 7, sites->arena));
-    EXPECT_OK(domains_set_position(west, "south", 9, sites->arena));
-    EXPECT_OK(domains_set_position(west, "south", 3, sites->arena));
-    sites_reopen(sites, WEST);
-    EXPECT_EQ(position_of(sites, "east"), 7);
-    EXPECT_EQ(position_of(sites, "south"), 3);
-    EXPECT_EQ(domains_notification_version(sites_at(sites, WEST)), 1);
+    struct domains *west = cluster_pair_domains(cluster_pair, WEST);
+    EXPECT_EQ(position_of(cluster_pair, "east"), -1);
+    EXPECT_OK(domains_set_position(west, "east", 7, cluster_pair->arena));
+    EXPECT_EQ(position_of(cluster_pair, "east"), -1); /* nothing to remember in an empty cluster */
+    cluster_pair_register(cluster_pair, WEST, "a", false);
+    EXPECT_OK(domains_set_position(west, "east", 7, cluster_pair->arena));
+    EXPECT_OK(domains_set_position(west, "south", 9, cluster_pair->arena));
+    EXPECT_OK(domains_set_position(west, "south", 3, cluster_pair->arena));
+    cluster_pair_reopen(cluster_pair, WEST);
+    EXPECT_EQ(position_of(cluster_pair, "east"), 7);
+    EXPECT_EQ(position_of(cluster_pair, "south"), 3);
+    EXPECT_EQ(domains_notification_version(cluster_pair_domains(cluster_pair, WEST)), 1);
 }
 
 TEST(domain_apply, a_position_is_durable_and_no_change_of_a_domain)
 {
-    sites_run(1, positions);
+    cluster_pair_run(1, positions);
 }
 
 static struct domain_dead_letters
-letters_of(struct sites *sites, uint64_t after, size_t count_max)
+letters_of(struct cluster_pair *cluster_pair, uint64_t after, size_t count_max)
 {
     struct domain_dead_letters letters;
-    EXPECT_OK(domains_read_dead(sites_at(sites, WEST), after, INT64_MAX, count_max, sites->arena,
-                                &letters));
+    EXPECT_OK(domains_read_dead_letters(cluster_pair_domains(cluster_pair, WEST), after, INT64_MAX,
+                                        count_max, cluster_pair->arena, &letters));
     uint64_t count = 0;
-    EXPECT_OK(domains_count_dead(sites_at(sites, WEST), sites->arena, &count));
+    EXPECT_OK(domains_count_dead_letters(cluster_pair_domains(cluster_pair, WEST),
+                                         cluster_pair->arena, &count));
     EXPECT(after > 0 || letters.has_more || letters.count == count);
     return letters;
 }
 
 static void
-dead_letters(struct sites *sites)
+dead_letters(struct cluster_pair *cluster_pair)
 {
-    struct domains *west = sites_at(sites, WEST);
-    sites_register(sites, WEST, "orders", false);
-    sites_register(sites, WEST, "bills", false);
-    sites_register(sites, EAST, "orders", true);
-    sites_register(sites, EAST, "bills", true);
-    sites_register(sites, EAST, "fine", true);
-    sites_feed(sites, EAST);
-    sites->site[EAST].fed = 0;
-    sites_feed(sites, EAST); /* all of it again */
+    struct domains *west = cluster_pair_domains(cluster_pair, WEST);
+    cluster_pair_register(cluster_pair, WEST, "orders", false);
+    cluster_pair_register(cluster_pair, WEST, "bills", false);
+    cluster_pair_register(cluster_pair, EAST, "orders", true);
+    cluster_pair_register(cluster_pair, EAST, "bills", true);
+    cluster_pair_register(cluster_pair, EAST, "fine", true);
+    cluster_pair_replicate(cluster_pair, EAST);
+    cluster_pair->side[EAST].replicated = 0;
+    cluster_pair_replicate(cluster_pair, EAST); /* all of it again */
     EXPECT(domains_find_name(west, "fine") != NULL);
     EXPECT_EQ(domains_notification_version(west), 3);
-    struct domain_dead_letters letters = letters_of(sites, 0, 100);
+    struct domain_dead_letters letters = letters_of(cluster_pair, 0, 100);
     EXPECT_EQ(letters.count, 2); /* each once */
     EXPECT_EQ(letters.id[0], 1);
     EXPECT_TEXT(letters.letter[0]->source, "east");
     EXPECT(strstr(letters.letter[0]->reason, "orders") != NULL);
-    EXPECT(letters_of(sites, 0, 1).has_more);
-    EXPECT_EQ(letters_of(sites, 1, 1).id[0], 2);
+    EXPECT(letters_of(cluster_pair, 0, 1).has_more);
+    EXPECT_EQ(letters_of(cluster_pair, 1, 1).id[0], 2);
 
     struct domain_merged merged;
-    EXPECT_OK(domains_merge_dead(west, INT64_MAX, sites->arena, &merged));
-    EXPECT_EQ(letters_of(sites, 0, 100).count, 2); /* nothing has changed */
+    EXPECT_OK(domains_merge_dead_letters(west, INT64_MAX, cluster_pair->arena, &merged));
+    EXPECT_EQ(letters_of(cluster_pair, 0, 100).count, 2); /* nothing has changed */
     EXPECT_EQ(merged.applied, 0);
     EXPECT_EQ(merged.left, 2);
     EXPECT(strstr(merged.reasons, "message 1 of cluster east: ") != NULL);
     EXPECT(strstr(merged.reasons, "message 2 of cluster east: ") != NULL);
-    sites_delete(sites, WEST, "bills");
-    EXPECT_OK(domains_merge_dead(west, INT64_MAX, sites->arena, &merged));
+    cluster_pair_delete(cluster_pair, WEST, "bills");
+    EXPECT_OK(domains_merge_dead_letters(west, INT64_MAX, cluster_pair->arena, &merged));
     EXPECT_EQ(merged.applied, 1);
     EXPECT_EQ(merged.left, 1);
-    letters = letters_of(sites, 0, 100);
+    letters = letters_of(cluster_pair, 0, 100);
     EXPECT_EQ(letters.count, 1);
     EXPECT_EQ(letters.id[0], 1);
     EXPECT(domains_find_name(west, "bills")->record->domain->is_global_domain);
 
-    EXPECT_OK(domains_purge_dead(west, INT64_MAX, sites->arena));
-    EXPECT_EQ(letters_of(sites, 0, 100).count, 0);
-    sites_reopen(sites, WEST);
-    sites->site[EAST].fed = 0;
-    sites_feed(sites, EAST);
-    EXPECT_EQ(letters_of(sites, 0, 100).id[0], 3); /* an id never comes back */
-    EXPECT_EQ(domains_newest_dead(sites_at(sites, WEST)), 3);
+    EXPECT_OK(domains_purge_dead_letters(west, INT64_MAX, cluster_pair->arena));
+    EXPECT_EQ(letters_of(cluster_pair, 0, 100).count, 0);
+    cluster_pair_reopen(cluster_pair, WEST);
+    cluster_pair->side[EAST].replicated = 0;
+    cluster_pair_replicate(cluster_pair, EAST);
+    EXPECT_EQ(letters_of(cluster_pair, 0, 100).id[0], 3); /* an id never comes back */
+    EXPECT_EQ(domains_newest_dead_letter(cluster_pair_domains(cluster_pair, WEST)), 3);
 }
 
 TEST(domain_apply, what_cannot_be_applied_is_parked_once_and_applied_when_it_can_be, "D-049",
      "D-050")
 {
-    sites_run(1, dead_letters);
+    cluster_pair_run(1, dead_letters);
 }
 
 /* The name is another domain's in west: what comes of the global one is parked. Then that one is
  * deleted, which cannot be parked: there is nothing to delete, and nothing may be left to revive.
  */
 static void
-dead_and_deleted(struct sites *sites)
+dead_and_deleted(struct cluster_pair *cluster_pair)
 {
-    sites_register(sites, WEST, "orders", false);
-    sites_register(sites, EAST, "orders", true);
-    sites_feed(sites, EAST);
-    sites_delete(sites, EAST, "orders");
-    sites_feed(sites, EAST);
-    EXPECT_EQ(letters_of(sites, 0, 100).count, 2); /* it was made, and deprecated */
-    sites_reopen(sites, WEST);
-    struct domains *west = sites_at(sites, WEST);
+    cluster_pair_register(cluster_pair, WEST, "orders", false);
+    cluster_pair_register(cluster_pair, EAST, "orders", true);
+    cluster_pair_replicate(cluster_pair, EAST);
+    cluster_pair_delete(cluster_pair, EAST, "orders");
+    cluster_pair_replicate(cluster_pair, EAST);
+    EXPECT_EQ(letters_of(cluster_pair, 0, 100).count, 2); /* it was made, and deprecated */
+    cluster_pair_reopen(cluster_pair, WEST);
+    struct domains *west = cluster_pair_domains(cluster_pair, WEST);
     EXPECT(!domains_find_name(west, "orders")->record->domain->is_global_domain);
-    sites_delete(sites, WEST, "orders");
+    cluster_pair_delete(cluster_pair, WEST, "orders");
     struct domain_merged merged;
-    EXPECT_OK(domains_merge_dead(west, INT64_MAX, sites->arena, &merged));
+    EXPECT_OK(domains_merge_dead_letters(west, INT64_MAX, cluster_pair->arena, &merged));
     EXPECT_EQ(merged.applied, 2);
     EXPECT_TEXT(merged.reasons, "");
-    EXPECT_EQ(letters_of(sites, 0, 100).count, 0);
+    EXPECT_EQ(letters_of(cluster_pair, 0, 100).count, 0);
     EXPECT(domains_find_name(west, "orders") == NULL);
-    sites_feed(sites, WEST); /* east has buried it already */
-    EXPECT(domains_find_name(sites_at(sites, EAST), "orders") == NULL);
+    cluster_pair_replicate(cluster_pair, WEST); /* east has buried it already */
+    EXPECT(domains_find_name(cluster_pair_domains(cluster_pair, EAST), "orders") == NULL);
 }
 
 TEST(domain_apply, a_parked_message_does_not_revive_a_domain_that_was_deleted_meanwhile)
 {
-    sites_run(1, dead_and_deleted);
+    cluster_pair_run(1, dead_and_deleted);
 }
 
 static void
-dead_first(struct sites *sites)
+dead_first(struct cluster_pair *cluster_pair)
 {
-    ADMIN(ReplicationTask) *task = message_new(sites->arena, ADMIN_TYPE(replication_task));
-    EXPECT_OK(domains_apply(sites_at(sites, WEST), "east", task, sites->arena));
-    EXPECT_EQ(letters_of(sites, 0, 100).count, 1);
-    sites_register(sites, WEST, "a", false);
-    EXPECT_EQ(sites_read_log(sites, WEST, 1, 10).count, 1);
-    sites_reopen(sites, WEST);
-    EXPECT_EQ(letters_of(sites, 0, 100).count, 1);
-    EXPECT_EQ(sites_read_log(sites, WEST, 1, 10).count, 1);
-    EXPECT(sites_read_log(sites, WEST, 0, 10).is_cut);
+    ADMIN(ReplicationTask) *task = message_new(cluster_pair->arena, ADMIN_TYPE(replication_task));
+    EXPECT_OK(
+        domains_apply(cluster_pair_domains(cluster_pair, WEST), "east", task, cluster_pair->arena));
+    EXPECT_EQ(letters_of(cluster_pair, 0, 100).count, 1);
+    cluster_pair_register(cluster_pair, WEST, "a", false);
+    EXPECT_EQ(cluster_pair_read_log(cluster_pair, WEST, 1, 10).count, 1);
+    cluster_pair_reopen(cluster_pair, WEST);
+    EXPECT_EQ(letters_of(cluster_pair, 0, 100).count, 1);
+    EXPECT_EQ(cluster_pair_read_log(cluster_pair, WEST, 1, 10).count, 1);
+    EXPECT(cluster_pair_read_log(cluster_pair, WEST, 0, 10).is_cut);
 }
 
 TEST(domain_apply, a_dead_letter_is_kept_by_a_cluster_that_never_had_a_domain)
 {
-    sites_run(1, dead_first);
+    cluster_pair_run(1, dead_first);
 }
 
 /* --- failovers ----------------------------------------------------------------------------------
  */
 
 static struct domain_failovers
-list_failovers(struct sites *sites, int site, struct slice token, size_t count_max)
+list_failovers(struct cluster_pair *cluster_pair, int side, struct slice token, size_t count_max)
 {
     struct domain_failovers failovers;
-    const char *id = domains_find_name(sites_at(sites, site), "orders")->id;
-    EXPECT_OK(domains_list_failovers(sites_at(sites, site), id, token, count_max, sites->arena,
-                                     &failovers));
+    const char *id = domains_find_name(cluster_pair_domains(cluster_pair, side), "orders")->id;
+    EXPECT_OK(domains_list_failovers(cluster_pair_domains(cluster_pair, side), id, token, count_max,
+                                     cluster_pair->arena, &failovers));
     return failovers;
 }
 
 static void
-history(struct sites *sites)
+history(struct cluster_pair *cluster_pair)
 {
-    sites_register(sites, EAST, "orders", true);
-    sites_feed(sites, EAST);
-    EXPECT_EQ(list_failovers(sites, EAST, (struct slice){0}, 10).count, 0);
+    cluster_pair_register(cluster_pair, EAST, "orders", true);
+    cluster_pair_replicate(cluster_pair, EAST);
+    EXPECT_EQ(list_failovers(cluster_pair, EAST, (struct slice){0}, 10).count, 0);
     for (int i = 0; i < 7; i++) /* to west 1, to east 10, to west 11, … */
-        sites_failover(sites, EAST, "orders", i % 2 == 0 ? WEST : EAST);
+        cluster_pair_failover(cluster_pair, EAST, "orders", i % 2 == 0 ? WEST : EAST);
     struct slice token = {0};
     int64_t version = 32; /* the newest is 31 */
     size_t seen = 0, pages = 0;
     do {
-        struct domain_failovers page = list_failovers(sites, EAST, token, 3);
+        struct domain_failovers page = list_failovers(cluster_pair, EAST, token, 3);
         for (size_t i = 0; i < page.count; i++, seen++) {
             EXPECT(page.failover[i]->failover_version < version);
             version = page.failover[i]->failover_version;
@@ -382,44 +400,44 @@ history(struct sites *sites)
     EXPECT_EQ(pages, 3);
     EXPECT_EQ(version, 1);
 
-    sites_feed(sites, EAST);
-    sites->site[EAST].fed = 0;
-    sites_feed(sites, EAST);
-    EXPECT_EQ(list_failovers(sites, WEST, (struct slice){0}, 100).count, 7);
+    cluster_pair_replicate(cluster_pair, EAST);
+    cluster_pair->side[EAST].replicated = 0;
+    cluster_pair_replicate(cluster_pair, EAST);
+    EXPECT_EQ(list_failovers(cluster_pair, WEST, (struct slice){0}, 100).count, 7);
 
     struct domain_failovers none;
-    const char *id = domains_find_name(sites_at(sites, EAST), "orders")->id;
+    const char *id = domains_find_name(cluster_pair_domains(cluster_pair, EAST), "orders")->id;
     static const char *const bad[] = {"x", "12345678", "1234567812345678", "1234567812345678\x01"};
     for (size_t i = 0; i < array_length(bad); i++)
-        EXPECT_KIND(domains_list_failovers(sites_at(sites, EAST), id, slice_text(bad[i]), 3,
-                                           sites->arena, &none),
+        EXPECT_KIND(domains_list_failovers(cluster_pair_domains(cluster_pair, EAST), id,
+                                           slice_text(bad[i]), 3, cluster_pair->arena, &none),
                     ERR_BAD_REQUEST);
-    EXPECT_OK(domains_list_failovers(sites_at(sites, EAST), "nobody", (struct slice){0}, 3,
-                                     sites->arena, &none));
+    EXPECT_OK(domains_list_failovers(cluster_pair_domains(cluster_pair, EAST), "nobody",
+                                     (struct slice){0}, 3, cluster_pair->arena, &none));
     EXPECT_EQ(none.count, 0);
 }
 
 TEST(domain_apply, the_history_of_failovers_is_paged_newest_first_and_has_each_once, "D-052")
 {
-    sites_run(1, history);
+    cluster_pair_run(1, history);
 }
 
 /* Both fail over while they cannot hear each other, in the same way: the history has both, once. */
 static void
-same_failover(struct sites *sites)
+same_failover(struct cluster_pair *cluster_pair)
 {
-    sites_register(sites, EAST, "orders", true);
-    sites_feed(sites, EAST);
-    sites_failover(sites, WEST, "orders", WEST);
-    sites_failover(sites, EAST, "orders", WEST);
-    sites_failover(sites, EAST, "orders", EAST);
-    uint64_t before = domains_notification_version(sites_at(sites, EAST));
+    cluster_pair_register(cluster_pair, EAST, "orders", true);
+    cluster_pair_replicate(cluster_pair, EAST);
+    cluster_pair_failover(cluster_pair, WEST, "orders", WEST);
+    cluster_pair_failover(cluster_pair, EAST, "orders", WEST);
+    cluster_pair_failover(cluster_pair, EAST, "orders", EAST);
+    uint64_t before = domains_notification_version(cluster_pair_domains(cluster_pair, EAST));
     for (int round = 0; round < 3; round++) {
-        sites->site[WEST].fed = 0;
-        sites_feed(sites, WEST); /* older than what east has */
+        cluster_pair->side[WEST].replicated = 0;
+        cluster_pair_replicate(cluster_pair, WEST); /* older than what east has */
     }
-    EXPECT_EQ(domains_notification_version(sites_at(sites, EAST)), before);
-    struct domain_failovers east = list_failovers(sites, EAST, (struct slice){0}, 100);
+    EXPECT_EQ(domains_notification_version(cluster_pair_domains(cluster_pair, EAST)), before);
+    struct domain_failovers east = list_failovers(cluster_pair, EAST, (struct slice){0}, 100);
     EXPECT_EQ(east.count, 3); /* to east, and twice to west */
     EXPECT_EQ(east.failover[1]->failover_version, east.failover[2]->failover_version);
     EXPECT(east.failover[1]->is_superseded != east.failover[2]->is_superseded);
@@ -428,39 +446,39 @@ same_failover(struct sites *sites)
 
 TEST(domain_apply, a_failover_that_is_known_is_not_entered_again)
 {
-    sites_run(1, same_failover);
+    cluster_pair_run(1, same_failover);
 }
 
 /* East moves the domain to south (2) while west, unheard, takes it for itself (1). */
 static void
-superseded(struct sites *sites)
+superseded(struct cluster_pair *cluster_pair)
 {
-    sites_register(sites, EAST, "orders", true);
-    sites_feed(sites, EAST);
-    sites_failover(sites, WEST, "orders", WEST);
-    sites_failover(sites, EAST, "orders", SOUTH);
-    uint64_t before = domains_notification_version(sites_at(sites, EAST));
+    cluster_pair_register(cluster_pair, EAST, "orders", true);
+    cluster_pair_replicate(cluster_pair, EAST);
+    cluster_pair_failover(cluster_pair, WEST, "orders", WEST);
+    cluster_pair_failover(cluster_pair, EAST, "orders", SOUTH);
+    uint64_t before = domains_notification_version(cluster_pair_domains(cluster_pair, EAST));
     for (int round = 0; round < 3; round++) {
-        sites->site[WEST].fed = 0;
-        sites_feed(sites, WEST);
+        cluster_pair->side[WEST].replicated = 0;
+        cluster_pair_replicate(cluster_pair, WEST);
     }
-    EXPECT_EQ(domains_notification_version(sites_at(sites, EAST)), before);
-    struct domain_failovers east = list_failovers(sites, EAST, (struct slice){0}, 100);
+    EXPECT_EQ(domains_notification_version(cluster_pair_domains(cluster_pair, EAST)), before);
+    struct domain_failovers east = list_failovers(cluster_pair, EAST, (struct slice){0}, 100);
     EXPECT_EQ(east.count, 2);
     EXPECT_EQ(east.failover[0]->failover_version, 2);
     EXPECT_EQ(east.failover[1]->failover_version, 1);
     EXPECT(!east.failover[0]->is_superseded && east.failover[1]->is_superseded);
 
-    sites_feed(sites, EAST);
-    EXPECT_TEXT(
-        domains_find_name(sites_at(sites, WEST), "orders")->record->domain->active_cluster_name,
-        "south");
-    struct domain_failovers west = list_failovers(sites, WEST, (struct slice){0}, 100);
+    cluster_pair_replicate(cluster_pair, EAST);
+    EXPECT_TEXT(domains_find_name(cluster_pair_domains(cluster_pair, WEST), "orders")
+                    ->record->domain->active_cluster_name,
+                "south");
+    struct domain_failovers west = list_failovers(cluster_pair, WEST, (struct slice){0}, 100);
     EXPECT_EQ(west.count, 2);
     EXPECT(!west.failover[0]->is_superseded && !west.failover[1]->is_superseded);
 }
 
 TEST(domain_apply, a_failover_that_came_too_late_changes_nothing_and_is_entered_once)
 {
-    sites_run(1, superseded);
+    cluster_pair_run(1, superseded);
 }

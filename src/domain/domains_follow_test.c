@@ -7,14 +7,14 @@
  * store is then compared with the log. */
 #include "base/random.h"
 #include "base/test.h"
-#include "domain/sites.h"
+#include "domain/test/cluster_pair.h"
 #include "store/key.h"
 
 #define SHARD   PARTITION_OF_SHARD(7)
 #define CHANGES 120
 
 struct follower {
-    struct sites *sites;
+    struct cluster_pair *cluster_pair;
     struct random random;
     uint64_t handled; /* what it remembers; the store knows better after a loss */
     unsigned losses;
@@ -29,15 +29,15 @@ key_of(uint64_t number, struct arena *arena)
     return key_end(&key);
 }
 
-/* Begins anew with what the store has. */
+/* Starts again with what the store has. */
 static void
 follower_begin(struct follower *follower)
 {
-    struct arena *arena = follower->sites->arena;
+    struct arena *arena = follower->cluster_pair->arena;
     bool is_found = false;
     struct slice value;
-    EXPECT_OK(store_get(follower->sites->site[EAST].store, SHARD, ROW_SHARD, key_of(0, arena),
-                        arena, &is_found, &value));
+    EXPECT_OK(store_get(follower->cluster_pair->side[EAST].store, SHARD, ROW_SHARD,
+                        key_of(0, arena), arena, &is_found, &value));
     follower->handled = 0;
     if (is_found)
         EXPECT(key_take_u64(&value, &follower->handled));
@@ -56,8 +56,8 @@ is_lost(struct follower *follower)
 static void
 follower_commit(struct follower *follower, const struct domain_changes *changes)
 {
-    struct arena *arena = follower->sites->arena;
-    struct store *store = follower->sites->site[EAST].store;
+    struct arena *arena = follower->cluster_pair->arena;
+    struct store *store = follower->cluster_pair->side[EAST].store;
     uint64_t guard = 0;
     EXPECT_OK(store_guard(store, SHARD, arena, &guard));
     struct batch *batch = batch_new(arena, SHARD, guard + 1);
@@ -77,9 +77,9 @@ follower_commit(struct follower *follower, const struct domain_changes *changes)
 static void
 follower_step(struct follower *follower)
 {
-    struct sites *sites = follower->sites;
-    struct domain_changes changes =
-        sites_read_log(sites, EAST, follower->handled, 1 + random_below(&follower->random, 5));
+    struct cluster_pair *cluster_pair = follower->cluster_pair;
+    struct domain_changes changes = cluster_pair_read_log(cluster_pair, EAST, follower->handled,
+                                                          1 + random_below(&follower->random, 5));
     EXPECT(!changes.is_cut); /* the log waits for us */
     if (changes.count == 0 || is_lost(follower)) {
         follower_begin(follower);
@@ -90,23 +90,24 @@ follower_step(struct follower *follower)
         follower_begin(follower);
         return;
     }
-    EXPECT_OK(
-        domains_note_follower(sites_at(sites, EAST), "shard:7", follower->handled, sites->arena));
+    EXPECT_OK(domains_set_follower_position(cluster_pair_domains(cluster_pair, EAST), "shard:7",
+                                            follower->handled, cluster_pair->arena));
     if (is_lost(follower)) {
-        sites_reopen(sites, EAST); /* the whole process this time */
+        cluster_pair_reopen(cluster_pair, EAST); /* the whole process this time */
         follower_begin(follower);
     }
 }
 
 static void
-follows(struct sites *sites)
+follows(struct cluster_pair *cluster_pair)
 {
-    struct follower follower = {.sites = sites};
+    struct follower follower = {.cluster_pair = cluster_pair};
     random_seed(&follower.random, test_seed(test_seed_count() - 1));
-    sites_register(sites, EAST, "a", true);
-    EXPECT_OK(domains_note_follower(sites_at(sites, EAST), "shard:7", 0, sites->arena));
+    cluster_pair_register(cluster_pair, EAST, "a", true);
+    EXPECT_OK(domains_set_follower_position(cluster_pair_domains(cluster_pair, EAST), "shard:7", 0,
+                                            cluster_pair->arena));
     for (int i = 2; i <= CHANGES; i++) {
-        sites_failover(sites, EAST, "a", i % 2 == 0 ? WEST : EAST);
+        cluster_pair_failover(cluster_pair, EAST, "a", i % 2 == 0 ? WEST : EAST);
         follower_step(&follower);
     }
     while (follower.handled < CHANGES)
@@ -115,7 +116,7 @@ follows(struct sites *sites)
 
     struct rows rows;
     struct scan scan = {.partition = SHARD, .kind = ROW_RUN};
-    EXPECT_OK(store_scan(sites->site[EAST].store, &scan, sites->arena, &rows));
+    EXPECT_OK(store_scan(cluster_pair->side[EAST].store, &scan, cluster_pair->arena, &rows));
     EXPECT_EQ(rows.count, CHANGES); /* one effect for each change */
     for (size_t i = 0; i < rows.count; i++) {
         uint64_t version = 0;
@@ -127,5 +128,5 @@ follows(struct sites *sites)
 TEST(domain_follow, a_follower_that_is_lost_at_any_moment_has_each_effect_once_and_in_order,
      "D-045")
 {
-    sites_run(1, follows);
+    cluster_pair_run(1, follows);
 }

@@ -1,6 +1,6 @@
 /* domains_log_test.c - the log of the domains and who follows it: readers, other hosts. */
 #include "base/test.h"
-#include "domain/sites.h"
+#include "domain/test/cluster_pair.h"
 #include "fiber/clock.h"
 #include "fiber/loop.h"
 #include "fiber/sync.h"
@@ -9,13 +9,13 @@
  */
 
 static void
-reads_in_order(struct sites *sites)
+reads_in_order(struct cluster_pair *cluster_pair)
 {
-    sites_register(sites, EAST, "a", true);
-    sites_register(sites, EAST, "b", false);
-    sites_failover(sites, EAST, "a", WEST);
-    sites_delete(sites, EAST, "b");
-    struct domain_changes all = sites_read_log(sites, EAST, 0, 100);
+    cluster_pair_register(cluster_pair, EAST, "a", true);
+    cluster_pair_register(cluster_pair, EAST, "b", false);
+    cluster_pair_failover(cluster_pair, EAST, "a", WEST);
+    cluster_pair_delete(cluster_pair, EAST, "b");
+    struct domain_changes all = cluster_pair_read_log(cluster_pair, EAST, 0, 100);
     EXPECT_EQ(all.count, 5);
     EXPECT_EQ(all.newest, 5);
     EXPECT(!all.is_cut);
@@ -26,22 +26,22 @@ reads_in_order(struct sites *sites)
         EXPECT_EQ(all.change[i]->operation, operations[i]);
         EXPECT(!all.change[i]->is_replicated);
     }
-    struct domain_changes page = sites_read_log(sites, EAST, 2, 2);
+    struct domain_changes page = cluster_pair_read_log(cluster_pair, EAST, 2, 2);
     EXPECT_EQ(page.count, 2);
     EXPECT_EQ(page.version[0], 3);
     EXPECT_EQ(page.newest, 5);
-    EXPECT_EQ(sites_read_log(sites, EAST, 5, 10).count, 0);
-    sites_feed(sites, EAST);
-    EXPECT(sites_read_log(sites, WEST, 0, 10).change[0]->is_replicated);
+    EXPECT_EQ(cluster_pair_read_log(cluster_pair, EAST, 5, 10).count, 0);
+    cluster_pair_replicate(cluster_pair, EAST);
+    EXPECT(cluster_pair_read_log(cluster_pair, WEST, 0, 10).change[0]->is_replicated);
 }
 
 TEST(domain_log, changes_are_read_in_the_order_of_the_notification_version)
 {
-    sites_run(1, reads_in_order);
+    cluster_pair_run(1, reads_in_order);
 }
 
 struct waiter {
-    struct sites *sites;
+    struct cluster_pair *cluster_pair;
     struct latch latch;
     struct domain_changes changes;
     int64_t deadline;
@@ -51,64 +51,69 @@ static void
 wait_for_change(void *argument)
 {
     struct waiter *waiter = argument;
-    EXPECT_OK(domains_read_log(sites_at(waiter->sites, EAST), 0, 10, waiter->deadline,
-                               waiter->sites->arena, &waiter->changes));
+    EXPECT_OK(domains_read_log(cluster_pair_domains(waiter->cluster_pair, EAST), 0, 10,
+                               waiter->deadline, waiter->cluster_pair->arena, &waiter->changes));
     latch_done(&waiter->latch);
 }
 
 static void
-long_poll(struct sites *sites)
+long_poll(struct cluster_pair *cluster_pair)
 {
-    struct waiter waiter = {.sites = sites, .deadline = NEVER};
+    struct waiter waiter = {.cluster_pair = cluster_pair, .deadline = NEVER};
     latch_init(&waiter.latch, 1);
     fiber_start("waiter", wait_for_change, &waiter);
     fiber_yield();
     EXPECT_EQ(waiter.latch.open, 1);
-    sites_register(sites, EAST, "a", false);
+    cluster_pair_register(cluster_pair, EAST, "a", false);
     latch_wait(&waiter.latch);
     EXPECT_EQ(waiter.changes.count, 1);
 
-    memory_base_break(sites->site[EAST].base); /* what is not durable is not shown */
+    memory_base_break(cluster_pair->side[EAST].base); /* what is not durable is not shown */
     fiber_set_deadline(clock_monotonic() + 50 * NS_PER_MS);
-    EXPECT(sites_try_register(sites_at(sites, EAST), "lost", false, sites->arena) != NULL);
+    EXPECT(cluster_pair_try_register(cluster_pair_domains(cluster_pair, EAST), "lost", false,
+                                     cluster_pair->arena) != NULL);
     fiber_set_deadline(NEVER);
-    EXPECT_EQ(sites_read_log(sites, EAST, 1, 10).count, 0);
-    EXPECT_EQ(sites_read_log(sites, EAST, 1, 10).newest, 1);
-    memory_base_repair(sites->site[EAST].base);
+    EXPECT_EQ(cluster_pair_read_log(cluster_pair, EAST, 1, 10).count, 0);
+    EXPECT_EQ(cluster_pair_read_log(cluster_pair, EAST, 1, 10).newest, 1);
+    memory_base_repair(cluster_pair->side[EAST].base);
 
-    domains_end_waits(sites_at(sites, EAST));
-    EXPECT_OK(domains_read_log(sites_at(sites, EAST), 1, 10, NEVER, sites->arena, &waiter.changes));
+    domains_end_waits(cluster_pair_domains(cluster_pair, EAST));
+    EXPECT_OK(domains_read_log(cluster_pair_domains(cluster_pair, EAST), 1, 10, NEVER,
+                               cluster_pair->arena, &waiter.changes));
     EXPECT_EQ(waiter.changes.count, 0);
 }
 
 TEST(domain_log, a_reader_waits_for_what_is_durable_and_for_nothing_else)
 {
-    sites_run(1, long_poll);
+    cluster_pair_run(1, long_poll);
 }
 
 /* 300 changes of a few domains, one of which is deleted; a follower at 250 lets the first 200 go.
  */
 static void
-trims(struct sites *sites)
+trims(struct cluster_pair *cluster_pair)
 {
-    struct domains *domains = sites_at(sites, EAST);
-    sites_register(sites, EAST, "gone", false);
-    sites_register(sites, EAST, "kept", false);
-    sites_register(sites, EAST, "idle", false);
-    sites_delete(sites, EAST, "gone"); /* 4, 5 */
-    EXPECT_OK(domains_note_follower(domains, "shard:1", 5, sites->arena));
-    EXPECT_OK(domains_note_follower(domains, "cluster:mars", 1, sites->arena)); /* in no group */
+    struct domains *domains = cluster_pair_domains(cluster_pair, EAST);
+    cluster_pair_register(cluster_pair, EAST, "gone", false);
+    cluster_pair_register(cluster_pair, EAST, "kept", false);
+    cluster_pair_register(cluster_pair, EAST, "idle", false);
+    cluster_pair_delete(cluster_pair, EAST, "gone"); /* 4, 5 */
+    EXPECT_OK(domains_set_follower_position(domains, "shard:1", 5, cluster_pair->arena));
+    EXPECT_OK(domains_set_follower_position(domains, "cluster:mars", 1,
+                                            cluster_pair->arena)); /* in no group */
     for (int i = 6; i <= 300; i++)
-        sites_describe(sites, EAST, "kept", arena_format(sites->arena, "%d", i));
-    EXPECT(!sites_read_log(sites, EAST, 5, 10).is_cut); /* the follower is at 5 */
-    EXPECT_EQ(sites_read_log(sites, EAST, 5, 1000).count, 295);
-    sites_acknowledge(sites, EAST);
-    EXPECT_EQ(sites_read_log(sites, EAST, 5, 1000).count, 295); /* still */
+        cluster_pair_describe(cluster_pair, EAST, "kept",
+                              arena_format(cluster_pair->arena, "%d", i));
+    EXPECT(!cluster_pair_read_log(cluster_pair, EAST, 5, 10).is_cut); /* the follower is at 5 */
+    EXPECT_EQ(cluster_pair_read_log(cluster_pair, EAST, 5, 1000).count, 295);
+    cluster_pair_acknowledge(cluster_pair, EAST);
+    EXPECT_EQ(cluster_pair_read_log(cluster_pair, EAST, 5, 1000).count, 295); /* still */
 
-    EXPECT_OK(domains_note_follower(domains, "shard:1", 250, sites->arena));
-    EXPECT_EQ(domains_follower(domains, "shard:1"), 250);
-    EXPECT_EQ(sites_read_log(sites, EAST, 200, 1000).count, 100); /* the newest stay */
-    struct domain_changes cut = sites_read_log(sites, EAST, 0, 10);
+    EXPECT_OK(domains_set_follower_position(domains, "shard:1", 250, cluster_pair->arena));
+    EXPECT_EQ(domains_follower_position(domains, "shard:1"), 250);
+    EXPECT_EQ(cluster_pair_read_log(cluster_pair, EAST, 200, 1000).count,
+              100); /* the newest stay */
+    struct domain_changes cut = cluster_pair_read_log(cluster_pair, EAST, 0, 10);
     EXPECT(cut.is_cut);
     EXPECT_EQ(cut.count, 3); /* idle, gone, kept: by version */
     EXPECT_TEXT(cut.change[0]->record->domain->name, "idle");
@@ -116,96 +121,102 @@ trims(struct sites *sites)
     EXPECT_EQ(cut.change[1]->operation, ADMIN_VALUE(DOMAIN_OPERATION__DOMAIN_OPERATION_DELETE));
     EXPECT_EQ(cut.version[1], 5);
     EXPECT_EQ(cut.version[2], 300);
-    EXPECT_EQ(sites_read_log(sites, EAST, 5, 10).count, 1); /* kept alone changed since */
+    EXPECT_EQ(cluster_pair_read_log(cluster_pair, EAST, 5, 10).count,
+              1); /* kept alone changed since */
 
-    sites_reopen(sites, EAST);
-    EXPECT_EQ(domains_follower(sites_at(sites, EAST), "shard:1"), 250);
-    EXPECT_EQ(domains_follower(sites_at(sites, EAST), "shard:2"), -1);
-    EXPECT(sites_read_log(sites, EAST, 199, 10).is_cut);
-    EXPECT(!sites_read_log(sites, EAST, 200, 10).is_cut);
-    EXPECT_EQ(domains_notification_version(sites_at(sites, EAST)), 300);
+    cluster_pair_reopen(cluster_pair, EAST);
+    EXPECT_EQ(domains_follower_position(cluster_pair_domains(cluster_pair, EAST), "shard:1"), 250);
+    EXPECT_EQ(domains_follower_position(cluster_pair_domains(cluster_pair, EAST), "shard:2"), -1);
+    EXPECT(cluster_pair_read_log(cluster_pair, EAST, 199, 10).is_cut);
+    EXPECT(!cluster_pair_read_log(cluster_pair, EAST, 200, 10).is_cut);
+    EXPECT_EQ(domains_notification_version(cluster_pair_domains(cluster_pair, EAST)), 300);
 }
 
 TEST(domain_log, it_is_trimmed_up_to_the_lowest_follower_and_who_missed_it_gets_the_newest_records)
 {
-    sites_run(1, trims);
+    cluster_pair_run(1, trims);
 }
 
 static void
-cut_reader_converges(struct sites *sites)
+cut_reader_converges(struct cluster_pair *cluster_pair)
 {
-    sites_register(sites, EAST, "gone", true);
-    sites_register(sites, EAST, "kept", true);
-    sites_feed(sites, EAST);
-    sites_delete(sites, EAST, "gone");
+    cluster_pair_register(cluster_pair, EAST, "gone", true);
+    cluster_pair_register(cluster_pair, EAST, "kept", true);
+    cluster_pair_replicate(cluster_pair, EAST);
+    cluster_pair_delete(cluster_pair, EAST, "gone");
     for (int i = 0; i < 300; i++)
-        sites_describe(sites, EAST, "kept", arena_format(sites->arena, "%d", i));
-    uint64_t fed = sites->site[EAST].fed;
-    EXPECT(!sites_read_log(sites, EAST, fed, 10).is_cut); /* the others are waited for */
-    sites_acknowledge(sites, EAST); /* but west was restored from a backup since */
-    EXPECT(sites_read_log(sites, EAST, fed, 10).is_cut);
-    sites_feed(sites, EAST);
-    EXPECT(domains_find_name(sites_at(sites, WEST), "gone") == NULL);
-    EXPECT_TEXT(domains_find_name(sites_at(sites, WEST), "kept")->record->domain->description,
+        cluster_pair_describe(cluster_pair, EAST, "kept",
+                              arena_format(cluster_pair->arena, "%d", i));
+    uint64_t replicated = cluster_pair->side[EAST].replicated;
+    EXPECT(!cluster_pair_read_log(cluster_pair, EAST, replicated, 10)
+                .is_cut);                         /* the others are waited for */
+    cluster_pair_acknowledge(cluster_pair, EAST); /* but west was restored from a backup since */
+    EXPECT(cluster_pair_read_log(cluster_pair, EAST, replicated, 10).is_cut);
+    cluster_pair_replicate(cluster_pair, EAST);
+    EXPECT(domains_find_name(cluster_pair_domains(cluster_pair, WEST), "gone") == NULL);
+    EXPECT_TEXT(domains_find_name(cluster_pair_domains(cluster_pair, WEST), "kept")
+                    ->record->domain->description,
                 "299");
 }
 
 TEST(domain_log, a_cluster_that_missed_trimmed_changes_comes_to_the_same_end)
 {
-    sites_run(1, cut_reader_converges);
+    cluster_pair_run(1, cut_reader_converges);
 }
 
 /* --- several hosts on one store -----------------------------------------------------------------
  */
 
 static void
-other_host(struct sites *sites)
+other_host(struct cluster_pair *cluster_pair)
 {
-    struct site *site = &sites->site[EAST];
-    struct store *store = memory_open(site->base);
+    struct side *side = &cluster_pair->side[EAST];
+    struct store *store = memory_open(side->base);
     struct domains_options options = {.store = store,
-                                      .group = &site->group,
-                                      .dynamic = sites->dynamic,
+                                      .group = &side->group,
+                                      .dynamic = cluster_pair->dynamic,
                                       .refresh_interval = NS_PER_MS};
     struct domains *other = NULL;
-    EXPECT_OK(domains_open(&options, sites->arena, &other));
-    sites_register(sites, EAST, "a", false);
-    sites_register(sites, EAST, "b", false);
-    sites_delete(sites, EAST, "a");
+    EXPECT_OK(domains_open(&options, cluster_pair->arena, &other));
+    cluster_pair_register(cluster_pair, EAST, "a", false);
+    cluster_pair_register(cluster_pair, EAST, "b", false);
+    cluster_pair_delete(cluster_pair, EAST, "a");
     while (domains_notification_version(other) < 4) /* by the log */
-        EXPECT_OK(fiber_sleep(NS_PER_MS, sites->arena));
+        EXPECT_OK(fiber_sleep(NS_PER_MS, cluster_pair->arena));
     EXPECT(domains_find_name(other, "a") == NULL && domains_find_name(other, "b") != NULL);
 
-    EXPECT_OK(sites_try_register(other, "c", false, sites->arena));
-    EXPECT_OK(
-        sites_try_register(sites_at(sites, EAST), "d", false, sites->arena)); /* fenced at first */
-    EXPECT_EQ(domains_count(sites_at(sites, EAST)), 3);
-    EXPECT_KIND(sites_try_register(other, "d", false, sites->arena), ERR_DOMAIN_ALREADY_EXISTS);
+    EXPECT_OK(cluster_pair_try_register(other, "c", false, cluster_pair->arena));
+    EXPECT_OK(cluster_pair_try_register(cluster_pair_domains(cluster_pair, EAST), "d", false,
+                                        cluster_pair->arena)); /* fenced at first */
+    EXPECT_EQ(domains_count(cluster_pair_domains(cluster_pair, EAST)), 3);
+    EXPECT_KIND(cluster_pair_try_register(other, "d", false, cluster_pair->arena),
+                ERR_DOMAIN_ALREADY_EXISTS);
     domains_close(other);
     store_close(store);
 }
 
 TEST(domain_log, another_host_on_the_store_hears_of_changes_and_deletes)
 {
-    sites_run(2, other_host);
+    cluster_pair_run(2, other_host);
 }
 
 static void
-far_behind(struct sites *sites)
+far_behind(struct cluster_pair *cluster_pair)
 {
-    struct site *site = &sites->site[EAST];
-    sites_register(sites, EAST, "a", false);
-    sites_register(sites, EAST, "b", false);
-    struct store *store = memory_open(site->base);
+    struct side *side = &cluster_pair->side[EAST];
+    cluster_pair_register(cluster_pair, EAST, "a", false);
+    cluster_pair_register(cluster_pair, EAST, "b", false);
+    struct store *store = memory_open(side->base);
     struct domains_options options = {
-        .store = store, .group = &site->group, .dynamic = sites->dynamic};
+        .store = store, .group = &side->group, .dynamic = cluster_pair->dynamic};
     struct domains *other = NULL;
-    EXPECT_OK(domains_open(&options, sites->arena, &other));
-    sites_delete(sites, EAST, "a");
+    EXPECT_OK(domains_open(&options, cluster_pair->arena, &other));
+    cluster_pair_delete(cluster_pair, EAST, "a");
     for (int i = 0; i < 300; i++)
-        sites_describe(sites, EAST, "b", arena_format(sites->arena, "%d", i));
-    sites_acknowledge(sites, EAST);                                 /* the log is trimmed */
-    EXPECT_OK(sites_try_register(other, "c", false, sites->arena)); /* fenced: reads everything */
+        cluster_pair_describe(cluster_pair, EAST, "b", arena_format(cluster_pair->arena, "%d", i));
+    cluster_pair_acknowledge(cluster_pair, EAST); /* the log is trimmed */
+    EXPECT_OK(cluster_pair_try_register(other, "c", false,
+                                        cluster_pair->arena)); /* fenced: reads everything */
     EXPECT(domains_find_name(other, "a") == NULL);
     EXPECT_EQ(domains_count(other), 2);
     EXPECT_EQ(domains_notification_version(other), 305);
@@ -216,5 +227,5 @@ far_behind(struct sites *sites)
 
 TEST(domain_log, a_host_that_missed_trimmed_changes_reads_everything_deletes_too)
 {
-    sites_run(1, far_behind);
+    cluster_pair_run(1, far_behind);
 }

@@ -1,4 +1,4 @@
-/* domains_test.c - the owner of the domains on a real store in memory: durable, told to all loops,
+/* domains_test.c - the owner of the domains on a real store in memory: durable, known to all loops,
  * fenced. */
 #include "domain/domains.h"
 
@@ -12,7 +12,7 @@
 #include "wire/message.h"
 #include "wire/presence.h"
 
-struct world {
+struct domains_fixture {
     struct arena *arena;
     struct memory_base *base;
     struct config *config;
@@ -26,33 +26,34 @@ struct host {
 };
 
 static void
-world_open(struct world *world)
+domains_fixture_open(struct domains_fixture *domains_fixture)
 {
-    world->arena = arena_new(0);
-    world->base = memory_base_new(1);
-    world->config = config_default();
-    EXPECT_OK(cluster_group_load(world->config, world->arena, &world->group));
-    world->dynamic = dynamic_new(NULL);
+    domains_fixture->arena = arena_new(0);
+    domains_fixture->base = memory_base_new(1);
+    domains_fixture->config = config_default();
+    EXPECT_OK(cluster_group_load(domains_fixture->config, domains_fixture->arena,
+                                 &domains_fixture->group));
+    domains_fixture->dynamic = dynamic_new(NULL);
 }
 
 static void
-world_close(struct world *world)
+domains_fixture_close(struct domains_fixture *domains_fixture)
 {
-    dynamic_free(world->dynamic);
-    config_free(world->config);
-    memory_base_free(world->base);
-    arena_free(world->arena);
+    dynamic_free(domains_fixture->dynamic);
+    config_free(domains_fixture->config);
+    memory_base_free(domains_fixture->base);
+    arena_free(domains_fixture->arena);
 }
 
 static struct host
-host_open(struct world *world, int64_t refresh_interval)
+host_open(struct domains_fixture *domains_fixture, int64_t refresh_interval)
 {
-    struct host host = {.store = memory_open(world->base)};
+    struct host host = {.store = memory_open(domains_fixture->base)};
     struct domains_options options = {.store = host.store,
-                                      .group = world->group,
-                                      .dynamic = world->dynamic,
+                                      .group = domains_fixture->group,
+                                      .dynamic = domains_fixture->dynamic,
                                       .refresh_interval = refresh_interval};
-    EXPECT_OK(domains_open(&options, world->arena, &host.domains));
+    EXPECT_OK(domains_open(&options, domains_fixture->arena, &host.domains));
     return host;
 }
 
@@ -96,15 +97,16 @@ look_on_loop(void *argument)
 static void
 every_loop_knows(void *argument)
 {
-    struct world world;
-    world_open(&world);
-    struct host host = host_open(&world, 0);
-    EXPECT_OK(register_name(host.domains, "orders", world.arena));
+    struct domains_fixture domains_fixture;
+    domains_fixture_open(&domains_fixture);
+    struct host host = host_open(&domains_fixture, 0);
+    EXPECT_OK(register_name(host.domains, "orders", domains_fixture.arena));
     for (unsigned i = 0; i < loop_count(); i++)
-        EXPECT_OK(loop_call(loop_at(i), look_on_loop, host.domains, world.arena));
-    EXPECT_KIND(register_name(host.domains, "orders", world.arena), ERR_DOMAIN_ALREADY_EXISTS);
+        EXPECT_OK(loop_call(loop_at(i), look_on_loop, host.domains, domains_fixture.arena));
+    EXPECT_KIND(register_name(host.domains, "orders", domains_fixture.arena),
+                ERR_DOMAIN_ALREADY_EXISTS);
     host_close(&host);
-    world_close(&world);
+    domains_fixture_close(&domains_fixture);
 }
 
 TEST(domains, when_a_registration_is_answered_every_loop_knows_it, "D-007", "D-016")
@@ -115,16 +117,16 @@ TEST(domains, when_a_registration_is_answered_every_loop_knows_it, "D-007", "D-0
 static void
 survives_reopen(void *argument)
 {
-    struct world world;
-    world_open(&world);
-    struct host host = host_open(&world, 0);
+    struct domains_fixture domains_fixture;
+    domains_fixture_open(&domains_fixture);
+    struct host host = host_open(&domains_fixture, 0);
     for (int i = 0; i < 1500; i++) /* more than one page of rows */
-        EXPECT_OK(
-            register_name(host.domains, arena_format(world.arena, "domain-%04d", i), world.arena));
-    EXPECT_OK(describe_as(host.domains, "domain-0007", "seven", world.arena));
+        EXPECT_OK(register_name(host.domains, arena_format(domains_fixture.arena, "domain-%04d", i),
+                                domains_fixture.arena));
+    EXPECT_OK(describe_as(host.domains, "domain-0007", "seven", domains_fixture.arena));
     host_close(&host);
 
-    host = host_open(&world, 0);
+    host = host_open(&domains_fixture, 0);
     EXPECT_EQ(domains_count(host.domains), 1500);
     EXPECT_EQ(domains_notification_version(host.domains), 1501);
     struct domain *seven = domains_find_name(host.domains, "domain-0007");
@@ -136,7 +138,7 @@ survives_reopen(void *argument)
     EXPECT_EQ(domains_list(host.domains, "", page, 10), 10);
     EXPECT_TEXT(page[0]->name, "domain-0000");
     host_close(&host);
-    world_close(&world);
+    domains_fixture_close(&domains_fixture);
 }
 
 TEST(domains, everything_is_there_after_reopening)
@@ -150,21 +152,21 @@ TEST(domains, everything_is_there_after_reopening)
 static void
 fenced_and_decided_again(void *argument)
 {
-    struct world world;
-    world_open(&world);
-    struct host one = host_open(&world, 0), two = host_open(&world, 0);
-    EXPECT_OK(register_name(one.domains, "a", world.arena));
-    EXPECT_OK(
-        register_name(two.domains, "b", world.arena)); /* fenced at first: it has not heard of a */
+    struct domains_fixture domains_fixture;
+    domains_fixture_open(&domains_fixture);
+    struct host one = host_open(&domains_fixture, 0), two = host_open(&domains_fixture, 0);
+    EXPECT_OK(register_name(one.domains, "a", domains_fixture.arena));
+    EXPECT_OK(register_name(two.domains, "b",
+                            domains_fixture.arena)); /* fenced at first: it has not heard of a */
     EXPECT(domains_find_name(two.domains, "a") != NULL);
-    EXPECT_KIND(register_name(one.domains, "b", world.arena), ERR_DOMAIN_ALREADY_EXISTS);
-    EXPECT_OK(describe_as(one.domains, "b", "by one", world.arena));
-    EXPECT_OK(describe_as(two.domains, "a", "by two", world.arena));
+    EXPECT_KIND(register_name(one.domains, "b", domains_fixture.arena), ERR_DOMAIN_ALREADY_EXISTS);
+    EXPECT_OK(describe_as(one.domains, "b", "by one", domains_fixture.arena));
+    EXPECT_OK(describe_as(two.domains, "a", "by two", domains_fixture.arena));
     EXPECT_TEXT(domains_find_name(two.domains, "b")->record->domain->description, "by one");
     EXPECT_EQ(domains_notification_version(two.domains), 4);
     host_close(&one);
     host_close(&two);
-    world_close(&world);
+    domains_fixture_close(&domains_fixture);
 }
 
 TEST(domains, a_change_that_another_host_fenced_is_decided_again_on_what_is_true)
@@ -197,9 +199,9 @@ race(void *argument)
 static void
 race_on_two_hosts(void *argument)
 {
-    struct world world;
-    world_open(&world);
-    struct host one = host_open(&world, 0), two = host_open(&world, 0);
+    struct domains_fixture domains_fixture;
+    domains_fixture_open(&domains_fixture);
+    struct host one = host_open(&domains_fixture, 0), two = host_open(&domains_fixture, 0);
     struct latch latch;
     struct racer racers[8];
     latch_init(&latch, array_length(racers));
@@ -215,13 +217,13 @@ race_on_two_hosts(void *argument)
     host_close(&one);
     host_close(&two);
 
-    struct host last = host_open(&world, 0);
+    struct host last = host_open(&domains_fixture, 0);
     EXPECT(done > 0);
     EXPECT_EQ(domains_count(last.domains), done);
     EXPECT_EQ(domains_notification_version(last.domains),
               done); /* one per write: no gap, no repeat */
     host_close(&last);
-    world_close(&world);
+    domains_fixture_close(&domains_fixture);
 }
 
 TEST(domains, hosts_that_race_lose_no_domain_and_repeat_no_notification_version, "D-033")
@@ -253,7 +255,7 @@ static void
 look_at_group(void *argument)
 {
     struct look *look = argument;
-    look->is_drained &= domains_is_group_drained(look->domains, "nobody", look->group);
+    look->is_drained &= domains_is_group_isolated(look->domains, "nobody", look->group);
 }
 
 static bool
@@ -268,25 +270,29 @@ is_drained_everywhere(struct domains *domains, const char *group, struct arena *
 static void
 groups_reach_others(void *argument)
 {
-    struct world world;
-    world_open(&world);
-    struct host one = host_open(&world, NS_PER_MS), two = host_open(&world, NS_PER_MS);
+    struct domains_fixture domains_fixture;
+    domains_fixture_open(&domains_fixture);
+    struct host one = host_open(&domains_fixture, NS_PER_MS),
+                two = host_open(&domains_fixture, NS_PER_MS);
     static const char *const names[] = {"north", "south"};
     for (size_t i = 0; i < array_length(names); i++) {
         struct domains *setter = i == 0 ? one.domains : two.domains;
         struct domains *other = i == 0 ? two.domains : one.domains;
-        EXPECT_OK(domains_set_cluster_groups(setter, drained(names[i], world.arena), world.arena));
-        EXPECT(is_drained_everywhere(setter, names[i], world.arena)); /* when it is answered */
+        EXPECT_OK(domains_set_cluster_isolation(setter, drained(names[i], domains_fixture.arena),
+                                                domains_fixture.arena));
+        EXPECT(is_drained_everywhere(setter, names[i],
+                                     domains_fixture.arena)); /* when it is answered */
         int64_t limit = clock_monotonic() + 60 * NS_PER_S;
-        while (!is_drained_everywhere(other, names[i], world.arena) && clock_monotonic() < limit)
-            EXPECT_OK(fiber_sleep(NS_PER_MS, world.arena));
-        EXPECT(is_drained_everywhere(other, names[i], world.arena));
+        while (!is_drained_everywhere(other, names[i], domains_fixture.arena) &&
+               clock_monotonic() < limit)
+            EXPECT_OK(fiber_sleep(NS_PER_MS, domains_fixture.arena));
+        EXPECT(is_drained_everywhere(other, names[i], domains_fixture.arena));
     }
-    EXPECT(
-        !is_drained_everywhere(one.domains, "north", world.arena)); /* what was set last counts */
+    EXPECT(!is_drained_everywhere(one.domains, "north",
+                                  domains_fixture.arena)); /* what was set last counts */
     host_close(&one);
     host_close(&two);
-    world_close(&world);
+    domains_fixture_close(&domains_fixture);
 }
 
 TEST(domains, groups_that_one_host_drains_are_drained_at_the_others, "C-030")
@@ -300,24 +306,24 @@ TEST(domains, groups_that_one_host_drains_are_drained_at_the_others, "C-030")
 static void
 store_breaks(void *argument)
 {
-    struct world world;
-    world_open(&world);
-    struct host host = host_open(&world, 0);
-    EXPECT_OK(register_name(host.domains, "before", world.arena));
-    memory_base_break(world.base);
+    struct domains_fixture domains_fixture;
+    domains_fixture_open(&domains_fixture);
+    struct host host = host_open(&domains_fixture, 0);
+    EXPECT_OK(register_name(host.domains, "before", domains_fixture.arena));
+    memory_base_break(domains_fixture.base);
     fiber_set_deadline(clock_monotonic() + 200 * NS_PER_MS);
-    struct error *err = register_name(host.domains, "during", world.arena);
+    struct error *err = register_name(host.domains, "during", domains_fixture.arena);
     fiber_set_deadline(NEVER);
     EXPECT(err != NULL);
     EXPECT(domains_find_name(host.domains, "during") == NULL); /* nothing undurable leaves */
     host_close(&host);
 
-    memory_base_repair(world.base);
-    host = host_open(&world, 0);
+    memory_base_repair(domains_fixture.base);
+    host = host_open(&domains_fixture, 0);
     EXPECT(domains_find_name(host.domains, "before") != NULL);
-    EXPECT_OK(register_name(host.domains, "after", world.arena));
+    EXPECT_OK(register_name(host.domains, "after", domains_fixture.arena));
     host_close(&host);
-    world_close(&world);
+    domains_fixture_close(&domains_fixture);
 }
 
 TEST(domains, a_store_that_fails_shows_nothing_undurable_and_loses_nothing_acknowledged)

@@ -56,6 +56,7 @@ domain_moved_version(const struct domain *domain, const struct cluster_attribute
 bool
 drain_is_to_here(const STORED(Drain) *drain, const struct cluster_group *group)
 {
+    check(group->current != NULL);
     bool is_target = cluster_group_of_version(group, drain->failover_version) == group->current;
     return is_target && drain->end_time != 0;
 }

@@ -1,12 +1,12 @@
-/* drain.h - graceful failovers that are under way, as a record tells them. Pure.
+/* drain.h - graceful failovers that are under way, as a domain's record has them. Pure.
  *
  * A drain moves one thing, the domain itself or one of its cluster attributes, from its source to
  * its target. In the target it has an end time, and what drains to there is active nowhere in it
  * (ACTIVE_PENDING). In the source it says which markers are due: every shard, once it takes no more
  * writes, puts one into its replication stream. The other clusters of the domain do so as well:
- * what they wrote when they were active, the target hears from them alone. A drain is part of the
- * record as long as the failover version that it made is in effect and the target has not said that
- * it is over. */
+ * the target gets the events that they wrote while they were active from them alone. A drain is
+ * part of the record as long as the failover version that it made is in effect and the target has
+ * not said that it is over. */
 #ifndef CADENZA_DOMAIN_DRAIN_H
 #define CADENZA_DOMAIN_DRAIN_H
 
@@ -33,7 +33,7 @@ struct drain_marker {
 /* The markers that every shard of the cluster `group->current` has to write for this record, in
  * order of scope and name, into `arena` (texts are the record's). None after a failover by force,
  * nor in the target; for a target of another make only in the source (F-018, F-022). They stay due
- * until the drain is over: whoever writes them remembers which it wrote. */
+ * until the drain is over: each shard remembers which ones it has written. */
 size_t domain_markers_due(const struct domain *domain, const struct cluster_group *group,
                           struct arena *arena, struct drain_marker **markers);
 

@@ -4,18 +4,19 @@
 
 #include <string.h>
 
-#include "domain/failover_fixture.h"
+#include "domain/test/failover_fixture.h"
 #include "wire/message.h"
 #include "wire/presence.h"
 
 #define TIMEOUT_S 60
 
-#define DRAIN_OF(fixture)  domain_find_drain((fixture).domain, NULL)
-#define RECORD_OF(fixture) ((fixture).domain->record)
-#define GROUP_OF(fixture)  ((fixture).rules.group)
-#define STATUS_OF(fixture) domain_active((fixture).domain, NULL, GROUP_OF(fixture)).status
-#define CONCURRENT         "Cannot start concurrent graceful failover."
-#define TO_BE_PASSIVE      "Cannot start the graceful failover from a to-be-passive cluster."
+#define DRAIN_OF(failover_fixture)  domain_find_drain((failover_fixture).domain, NULL)
+#define RECORD_OF(failover_fixture) ((failover_fixture).domain->record)
+#define GROUP_OF(failover_fixture)  ((failover_fixture).rules.group)
+#define STATUS_OF(failover_fixture)                                                                \
+    domain_active((failover_fixture).domain, NULL, GROUP_OF(failover_fixture)).status
+#define CONCURRENT    "Cannot start concurrent graceful failover."
+#define TO_BE_PASSIVE "Cannot start the graceful failover from a to-be-passive cluster."
 #define NOTHING_MOVES                                                                              \
     "Cannot start graceful failover without updating active cluster or in local domain."
 #define ACTIVE_ALREADY                                                                             \
@@ -23,53 +24,57 @@
 
 /* The fixture is this cluster from now on. */
 static void
-stand_in(struct fixture *fixture, int cluster)
+stand_in(struct failover_fixture *failover_fixture, int cluster)
 {
-    fixture->rules = sample_rules(cluster);
+    failover_fixture->rules = sample_rules(cluster);
 }
 
 static struct error *
-grace(struct fixture *fixture, const char *cluster_name, const char *attributes)
+grace(struct failover_fixture *failover_fixture, const char *cluster_name, const char *attributes)
 {
-    API(FailoverDomainRequest) *request = sample_failover(cluster_name, attributes, fixture->arena);
-    request->failover_timeout = presence_make_duration(fixture->arena, TIMEOUT_S);
-    struct error *err = failover_request(fixture, request);
+    API(FailoverDomainRequest) *request =
+        sample_failover(cluster_name, attributes, failover_fixture->arena);
+    request->failover_timeout = presence_make_duration(failover_fixture->arena, TIMEOUT_S);
+    struct error *err = failover_request(failover_fixture, request);
     if (err == NULL)
-        adopt(fixture);
+        adopt(failover_fixture);
     return err;
 }
 
 static void
-hear(struct fixture *fixture, const ADMIN(DomainTaskAttributes) *message, const char *source)
+receive(struct failover_fixture *failover_fixture, const ADMIN(DomainTaskAttributes) *message,
+        const char *source)
 {
-    struct domain_moment moment = next_moment(fixture);
-    EXPECT_OK(domain_decide_replicated(fixture->domain, fixture->domain, message, source,
-                                       &fixture->rules, &moment, fixture->arena,
-                                       &fixture->decision));
-    if (fixture->decision.what != DOMAIN_UNCHANGED)
-        adopt(fixture);
+    struct domain_moment moment = next_moment(failover_fixture);
+    EXPECT_OK(domain_decide_replicated(failover_fixture->domain, failover_fixture->domain, message,
+                                       source, &failover_fixture->rules, &moment,
+                                       failover_fixture->arena, &failover_fixture->decision));
+    if (failover_fixture->decision.what != DOMAIN_UNCHANGED)
+        adopt(failover_fixture);
 }
 
 static bool
-end_drain(struct fixture *fixture, const char *scope, const char *name, int64_t failover_version)
+end_drain(struct failover_fixture *failover_fixture, const char *scope, const char *name,
+          int64_t failover_version)
 {
-    struct drain_end end = {.domain_id = fixture->domain->id,
+    struct drain_end end = {.domain_id = failover_fixture->domain->id,
                             .scope = scope,
                             .name = name,
                             .failover_version = failover_version};
-    struct domain_moment moment = next_moment(fixture);
-    EXPECT_OK(domain_decide_drained(fixture->domain, &end, &fixture->rules, &moment, fixture->arena,
-                                    &fixture->decision));
-    if (fixture->decision.what == DOMAIN_UNCHANGED)
+    struct domain_moment moment = next_moment(failover_fixture);
+    EXPECT_OK(domain_decide_drained(failover_fixture->domain, &end, &failover_fixture->rules,
+                                    &moment, failover_fixture->arena, &failover_fixture->decision));
+    if (failover_fixture->decision.what == DOMAIN_UNCHANGED)
         return false;
-    adopt(fixture);
+    adopt(failover_fixture);
     return true;
 }
 
 static size_t
-markers(const struct fixture *fixture, struct drain_marker **due)
+markers(const struct failover_fixture *failover_fixture, struct drain_marker **due)
 {
-    return domain_markers_due(fixture->domain, GROUP_OF(*fixture), fixture->arena, due);
+    return domain_markers_due(failover_fixture->domain, GROUP_OF(*failover_fixture),
+                              failover_fixture->arena, due);
 }
 
 /* --- beginning ---- */
@@ -77,7 +82,7 @@ markers(const struct fixture *fixture, struct drain_marker **due)
 TEST(drain, begins_with_a_higher_version_an_end_and_the_version_before, "D-044", "F-001", "F-011",
      "F-012")
 {
-    FIXTURE(orders, EAST, NULL);
+    FAILOVER_FIXTURE(orders, EAST, NULL);
     stand_in(&orders, WEST);
     EXPECT_OK(grace(&orders, "west", NULL));
     EXPECT_TEXT(DOMAIN_OF(orders)->active_cluster_name, "west");
@@ -96,7 +101,7 @@ TEST(drain, begins_with_a_higher_version_an_end_and_the_version_before, "D-044",
 
 TEST(drain, begins_nowhere_but_in_its_target_and_only_once, "F-002", "F-003", "F-004", "F-005")
 {
-    FIXTURE(orders, EAST, NULL);
+    FAILOVER_FIXTURE(orders, EAST, NULL);
     EXPECT_REFUSED(grace(&orders, "west", NULL), TO_BE_PASSIVE);
     EXPECT_REFUSED(grace(&orders, "east", NULL), ACTIVE_ALREADY);
     API(UpdateDomainRequest) *alone = sample_update("failover_timeout", orders.arena);
@@ -106,7 +111,7 @@ TEST(drain, begins_nowhere_but_in_its_target_and_only_once, "F-002", "F-003", "F
     EXPECT_OK(grace(&orders, "west", NULL));
     EXPECT_REFUSED(grace(&orders, "west", NULL), CONCURRENT);
 
-    FIXTURE(cities, EAST, "city.a:east,city.b:east");
+    FAILOVER_FIXTURE(cities, EAST, "city.a:east,city.b:east");
     stand_in(&cities, WEST);
     EXPECT_REFUSED(grace(&cities, "west", NULL), NOTHING_MOVES);
     EXPECT_REFUSED(grace(&cities, NULL, "city.new:west"), NOTHING_MOVES);
@@ -117,7 +122,7 @@ TEST(drain, begins_nowhere_but_in_its_target_and_only_once, "F-002", "F-003", "F
 
 TEST(drain, waits_for_the_cool_down_but_what_ends_it_does_not, "F-007")
 {
-    FIXTURE(orders, EAST, NULL);
+    FAILOVER_FIXTURE(orders, EAST, NULL);
     stand_in(&orders, WEST);
     orders.rules.cool_down = 3600 * 1000000000LL;
     EXPECT_KIND(grace(&orders, "west", NULL), ERR_SERVICE_BUSY);
@@ -131,14 +136,14 @@ TEST(drain, waits_for_the_cool_down_but_what_ends_it_does_not, "F-007")
 
 TEST(drain, says_that_markers_are_due_in_all_clusters_but_its_target, "F-017")
 {
-    FIXTURE(east, EAST, NULL);
-    FIXTURE(west, EAST, NULL);
-    FIXTURE(north, EAST, NULL);
+    FAILOVER_FIXTURE(east, EAST, NULL);
+    FAILOVER_FIXTURE(west, EAST, NULL);
+    FAILOVER_FIXTURE(north, EAST, NULL);
     stand_in(&west, WEST);
     stand_in(&north, NORTH);
     EXPECT_OK(grace(&west, "west", NULL));
-    hear(&east, message_of(&west), "west");
-    hear(&north, message_of(&west), "west");
+    receive(&east, message_of(&west), "west");
+    receive(&north, message_of(&west), "west");
     EXPECT_EQ(VERSION_OF(east), 1);
     EXPECT_TEXT(DOMAIN_OF(east)->active_cluster_name, "west");
     EXPECT_EQ(RECORD_OF(east)->previous_failover_version, 0);
@@ -155,46 +160,46 @@ TEST(drain, says_that_markers_are_due_in_all_clusters_but_its_target, "F-017")
 
 TEST(drain, is_none_after_a_failover_by_force, "F-022")
 {
-    FIXTURE(east, EAST, NULL);
-    FIXTURE(west, EAST, NULL);
+    FAILOVER_FIXTURE(east, EAST, NULL);
+    FAILOVER_FIXTURE(west, EAST, NULL);
     stand_in(&west, WEST);
     EXPECT_OK(failover(&west, "west", NULL));
     ADMIN(DomainTaskAttributes) *message = message_of(&west);
     EXPECT_EQ(message->previous_failover_version, -1);
     EXPECT_EQ(message->n_drains, 0);
-    hear(&east, message, "west");
+    receive(&east, message, "west");
     struct drain_marker *due = NULL;
     EXPECT_EQ(markers(&east, &due), 0);
 }
 
 TEST(drain, is_over_elsewhere_when_its_target_says_so_and_late_messages_do_not_bring_it_back)
 {
-    FIXTURE(east, EAST, NULL);
-    FIXTURE(west, EAST, NULL);
+    FAILOVER_FIXTURE(east, EAST, NULL);
+    FAILOVER_FIXTURE(west, EAST, NULL);
     stand_in(&west, WEST);
     EXPECT_OK(grace(&west, "west", NULL));
     ADMIN(DomainTaskAttributes) *begun = message_of(&west);
-    hear(&east, begun, "west");
+    receive(&east, begun, "west");
     EXPECT(end_drain(&west, "", "", 1));
-    hear(&east, message_of(&west), "west");
+    receive(&east, message_of(&west), "west");
     EXPECT(DRAIN_OF(east) == NULL);
     EXPECT_EQ(RECORD_OF(east)->previous_failover_version, -1);
-    hear(&east, begun, "north");
+    receive(&east, begun, "north");
     EXPECT_EQ(east.decision.what, DOMAIN_UNCHANGED);
     /* Nor does the target end it because somebody else has not heard of it. */
     EXPECT_OK(failover(&west, "east", NULL));
     EXPECT_OK(grace(&west, "west", NULL));
     ADMIN(DomainTaskAttributes) *ignorant = message_of(&west);
     ignorant->n_drains = 0;
-    hear(&west, ignorant, "north");
+    receive(&west, ignorant, "north");
     EXPECT_EQ(STATUS_OF(west), ACTIVE_PENDING);
 }
 
 TEST(drain, of_a_target_of_another_make_is_known_by_one_number_and_waits_for_its_source, "F-018")
 {
-    FIXTURE(east, EAST, NULL);
-    FIXTURE(west, EAST, NULL);
-    FIXTURE(north, EAST, NULL);
+    FAILOVER_FIXTURE(east, EAST, NULL);
+    FAILOVER_FIXTURE(west, EAST, NULL);
+    FAILOVER_FIXTURE(north, EAST, NULL);
     stand_in(&west, WEST);
     stand_in(&north, NORTH);
     EXPECT_OK(grace(&west, "west", NULL));
@@ -202,27 +207,27 @@ TEST(drain, of_a_target_of_another_make_is_known_by_one_number_and_waits_for_its
     message->n_drains = 0;
     message->tells_failovers = false;
     message->failover_record.len = 0;
-    hear(&east, message, "west");
+    receive(&east, message, "west");
     struct drain_marker *due = NULL;
     EXPECT_EQ(markers(&east, &due), 1);
     EXPECT_EQ(due[0].failover_version, 1);
     EXPECT_TEXT(DRAIN_OF(east)->source_cluster, "east");
     EXPECT_EQ(east.decision.failover->type, API_VALUE(FAILOVER_TYPE__FAILOVER_TYPE_GRACEFUL));
-    hear(&north, message, "west");
+    receive(&north, message, "west");
     EXPECT_EQ(markers(&north, &due), 0);
     EXPECT_EQ(north.decision.failover->type, API_VALUE(FAILOVER_TYPE__FAILOVER_TYPE_GRACEFUL));
     /* And by force, of such a one. */
-    FIXTURE(other, EAST, NULL);
+    FAILOVER_FIXTURE(other, EAST, NULL);
     message->previous_failover_version = -1;
     message->id = (char *)other.domain->id;
-    hear(&other, message, "west");
+    receive(&other, message, "west");
     EXPECT_EQ(other.decision.failover->type, API_VALUE(FAILOVER_TYPE__FAILOVER_TYPE_FORCE));
 }
 
 TEST(drain, that_is_none_is_refused)
 {
-    FIXTURE(east, EAST, NULL);
-    FIXTURE(west, EAST, NULL);
+    FAILOVER_FIXTURE(east, EAST, NULL);
+    FAILOVER_FIXTURE(west, EAST, NULL);
     stand_in(&west, WEST);
     EXPECT_OK(grace(&west, "west", NULL));
     ADMIN(DomainTaskAttributes) *message = message_of(&west);
@@ -239,19 +244,19 @@ TEST(drain, that_is_none_is_refused)
  * north must not believe to have all of it when it has what came from east. */
 TEST(drain, that_began_at_the_same_time_as_another_gets_no_markers_that_mean_nothing)
 {
-    FIXTURE(east, EAST, NULL);
-    FIXTURE(west, EAST, NULL);
-    FIXTURE(north, EAST, NULL);
+    FAILOVER_FIXTURE(east, EAST, NULL);
+    FAILOVER_FIXTURE(west, EAST, NULL);
+    FAILOVER_FIXTURE(north, EAST, NULL);
     stand_in(&west, WEST);
     stand_in(&north, NORTH);
     EXPECT_OK(grace(&west, "west", NULL));
     EXPECT_OK(grace(&north, "north", NULL));
-    hear(&east, message_of(&west), "west");
-    hear(&east, message_of(&north), "north");
+    receive(&east, message_of(&west), "west");
+    receive(&east, message_of(&north), "north");
     EXPECT_EQ(VERSION_OF(east), 2);
     struct drain_marker *due = NULL;
     EXPECT_EQ(markers(&east, &due), 0);
-    hear(&west, message_of(&north), "north");
+    receive(&west, message_of(&north), "north");
     EXPECT_EQ(STATUS_OF(west), ACTIVE_ELSEWHERE);
     EXPECT_EQ(STATUS_OF(north), ACTIVE_PENDING);
 }
@@ -260,8 +265,8 @@ TEST(drain, that_began_at_the_same_time_as_another_gets_no_markers_that_mean_not
 
 TEST(drain, of_an_attribute_leaves_the_others_alone)
 {
-    FIXTURE(east, EAST, "city.a:east,city.b:east");
-    FIXTURE(west, EAST, "city.a:east,city.b:east");
+    FAILOVER_FIXTURE(east, EAST, "city.a:east,city.b:east");
+    FAILOVER_FIXTURE(west, EAST, "city.a:east,city.b:east");
     stand_in(&west, WEST);
     struct cluster_attribute a = {"city", "a"}, b = {"city", "b"};
     EXPECT_OK(grace(&west, NULL, "city.a:west"));
@@ -269,7 +274,7 @@ TEST(drain, of_an_attribute_leaves_the_others_alone)
     EXPECT_EQ(domain_active(west.domain, &b, GROUP_OF(west)).status, ACTIVE_ELSEWHERE);
     EXPECT_EQ(RECORD_OF(west)->failover_end_time, 0);
     EXPECT_EQ(RECORD_OF(west)->previous_failover_version, -1);
-    hear(&east, message_of(&west), "west");
+    receive(&east, message_of(&west), "west");
     struct drain_marker *due = NULL;
     EXPECT_EQ(markers(&east, &due), 1);
     EXPECT_TEXT(due[0].scope, "city");
@@ -281,7 +286,7 @@ TEST(drain, of_an_attribute_leaves_the_others_alone)
     EXPECT_EQ(domain_active(west.domain, &a, GROUP_OF(west)).status, ACTIVE_PENDING);
     EXPECT(end_drain(&west, "city", "a", 1));
     EXPECT_EQ(domain_active(west.domain, &a, GROUP_OF(west)).status, ACTIVE_HERE);
-    hear(&east, message_of(&west), "west");
+    receive(&east, message_of(&west), "west");
     EXPECT_EQ(markers(&east, &due), 0);
 }
 
@@ -302,7 +307,7 @@ static const uint8_t next_state[STATES][STEPS] = {
 };
 
 static enum state
-state_of(const struct fixture *west)
+state_of(const struct failover_fixture *west)
 {
     switch (STATUS_OF(*west)) {
     case ACTIVE_HERE:
@@ -315,7 +320,7 @@ state_of(const struct fixture *west)
 }
 
 static bool
-take(struct fixture *west, enum step step)
+take(struct failover_fixture *west, enum step step)
 {
     int64_t before = VERSION_OF(*west);
     struct error *err = NULL;
@@ -336,7 +341,7 @@ take(struct fixture *west, enum step step)
         message->moved_version->value = message->failover_version;
         message->n_drains = 0;
         message->failover_record.len = 0;
-        hear(west, message, "east");
+        receive(west, message, "east");
         break;
     }
     case DRAINED: {
@@ -352,7 +357,7 @@ take(struct fixture *west, enum step step)
 
 /* Into each state by the shortest way. */
 static void
-reach(struct fixture *west, enum state state)
+reach(struct failover_fixture *west, enum state state)
 {
     stand_in(west, WEST);
     if (state == ACTIVE)
@@ -367,7 +372,7 @@ TEST(drain, every_state_and_step_leads_where_the_table_says, "F-026", "F-028", "
 {
     for (int from = 0; from < STATES; from++) {
         for (int step = 0; step < STEPS; step++) {
-            FIXTURE(west, EAST, NULL);
+            FAILOVER_FIXTURE(west, EAST, NULL);
             reach(&west, from);
             int64_t version = VERSION_OF(west);
             bool is_done = take(&west, step);
@@ -387,7 +392,7 @@ TEST(drain, every_state_and_step_leads_where_the_table_says, "F-026", "F-028", "
 
 TEST(drain, that_ends_is_news_to_all_who_wait_but_no_failover, "F-026", "F-029")
 {
-    FIXTURE(west, EAST, NULL);
+    FAILOVER_FIXTURE(west, EAST, NULL);
     reach(&west, PENDING);
     int64_t noticed = NOTICED_OF(west);
     EXPECT(end_drain(&west, "", "", 1));
@@ -418,8 +423,8 @@ static size_t
 cost_of(size_t count)
 {
     scoped(arena_drop) struct arena *texts = arena_new(0);
-    FIXTURE(orders, EAST, many(count, "east", texts));
-    FIXTURE(source, EAST, many(count, "east", texts));
+    FAILOVER_FIXTURE(orders, EAST, many(count, "east", texts));
+    FAILOVER_FIXTURE(source, EAST, many(count, "east", texts));
     stand_in(&orders, WEST);
     API(FailoverDomainRequest) *request = sample_failover(NULL, many(count, "west", texts), texts);
     request->failover_timeout = presence_make_duration(texts, TIMEOUT_S);
@@ -433,7 +438,7 @@ cost_of(size_t count)
     const ADMIN(DomainTaskAttributes) *message = message_of(&orders);
     kept = source.arena;
     source.arena = counted;
-    hear(&source, message, "west");
+    receive(&source, message, "west");
     source.arena = kept;
     EXPECT_EQ(RECORD_OF(source)->n_drains, count);
     source.decision = (struct domain_decision){0};

@@ -8,17 +8,17 @@
  * changes nothing.
  *
  * One fiber waits for the first of: all shards of some drain ready, some drain's time is up, some
- * drain taken out of its record by somebody else (by force, or by a newer version). */
+ * drain taken out of its record by something else (a move by force, or a newer version). */
 #include "domain/drains.h"
 
 #include "base/check.h"
 #include "base/memory.h"
 #include "fiber/clock.h"
-#include "fiber/mark.h"
+#include "fiber/probe.h"
 #include "wire/message.h"
 
-#define RETRY_DELAY   NS_PER_S /* after an error of the store */
-#define MISSING_SHOWN 32
+#define RETRY_DELAY    NS_PER_S /* after an error of the store */
+#define MISSING_LOGGED 32
 
 /* --- following the domains ----------------------------------------------------------------------
  */
@@ -35,6 +35,19 @@ drains_find(struct drains *drains, const char *domain_id, const char *scope, con
             return pending;
     }
     return NULL;
+}
+
+void
+drains_check(const struct drains *drains)
+{
+    check(drains->domains->drains == drains);
+    list_each(node, &drains->pending) {
+        const struct pending *pending = list_entry(node, struct pending, node);
+        if (!CHECK_DEEPLY)
+            break;
+        pending_check(pending);
+        check(pending->round <= drains->round);
+    }
 }
 
 /* Does the record still have it? */
@@ -61,7 +74,8 @@ static void
 follow_domain(struct drains *drains, const struct domain *domain)
 {
     const struct domains_options *options = &drains->domains->options;
-    bool has_changed = false, is_deleted = book_is_deleted(domain);
+    bool has_changed = false, is_deleted = domain_cache_is_deleted(domain);
+    check(loop_index(loop_self()) == 0);
     list_each(node, &drains->pending) {
         struct pending *pending = list_entry(node, struct pending, node);
         if (!pending->is_over && strcmp(pending->domain_id, domain->id) == 0 &&
@@ -74,7 +88,7 @@ follow_domain(struct drains *drains, const struct domain *domain)
             drains_find(drains, domain->id, drain->scope, drain->name, drain->failover_version) !=
                 NULL)
             continue;
-        mark("drain_begun");
+        probe("drain_begun");
         log_info(options->log, "A graceful failover to this cluster is under way.",
                  log_text("domain", domain->name), log_text("from", drain->source_cluster),
                  log_text("scope", drain->scope), log_text("attribute", drain->name),
@@ -82,60 +96,69 @@ follow_domain(struct drains *drains, const struct domain *domain)
         list_push_back(&drains->pending, &pending_new(domain->id, domain->name, drain)->node);
         has_changed = true;
     }
+    drains_check(drains);
     if (has_changed)
         drains_wake(drains);
 }
 
 static void
-hear(struct domain_listener *listener, const struct domain_news *news)
+on_change(struct domain_listener *listener, const struct domain_notification *notification)
 {
     struct drains *drains = container_of(listener, struct drains, listener);
-    if (news->domain != NULL)
-        follow_domain(drains, news->domain);
+    if (notification->domain != NULL)
+        follow_domain(drains, notification->domain);
 }
 
 /* --- the end ------------------------------------------------------------------------------------
  */
 
-struct ending {
+struct drain_ending {
     struct drain_end end;
     const struct pending *pending;
     bool is_done; /* it is this that ended it */
 };
 
 static struct error *
-decide_drained(const struct wish *wish, const struct domain_rules *rules,
+decide_drained(const struct change_request *change_request, const struct domain_rules *rules,
                const struct domain_moment *moment, struct domain_decision *decision)
 {
-    struct ending *ending = (struct ending *)wish->request;
-    const struct domain *current = book_find_id(&wish->domains->newest, ending->end.domain_id);
-    struct error *err =
-        domain_decide_drained(current, &ending->end, rules, moment, wish->arena, decision);
-    ending->is_done = err == NULL && decision->what == DOMAIN_UPDATED;
+    struct drain_ending *drain_ending = (struct drain_ending *)change_request->request;
+    const struct domain *current =
+        domain_cache_find_id(&change_request->domains->newest, drain_ending->end.domain_id);
+    struct error *err = domain_decide_drained(current, &drain_ending->end, rules, moment,
+                                              change_request->arena, decision);
+    drain_ending->is_done = err == NULL && decision->what == DOMAIN_UPDATED;
     return err;
 }
 
 static void
-add_deletes(const struct wish *wish, struct batch *batch)
+add_deletes(const struct change_request *change_request, struct batch *batch)
 {
-    const struct ending *ending = wish->request;
-    batch_delete_drain(batch, ending->pending);
+    const struct drain_ending *drain_ending = change_request->request;
+    batch_delete_drain(batch, drain_ending->pending);
 }
 
 static const char *
-join_missing(const struct pending *pending, struct arena *arena)
+join_missing(const STORED(DrainOutcome) *outcome, struct arena *arena)
 {
-    size_t count;
-    const char **missing = pending_list_missing(pending, arena, &count);
     const char *text = "";
-    for (size_t i = 0; i < count && i < MISSING_SHOWN; i++)
-        text = arena_format(arena, "%s%s%s", text, i == 0 ? "" : "; ", missing[i]);
-    return count <= MISSING_SHOWN ? text : arena_format(arena, "%s; and more", text);
+    for (size_t i = 0; i < outcome->n_missing && i < MISSING_LOGGED; i++)
+        text = arena_format(arena, "%s%s%s", text, i == 0 ? "" : "; ", outcome->missing[i]);
+    return outcome->n_missing <= MISSING_LOGGED ? text : arena_format(arena, "%s; and more", text);
+}
+
+static uint32_t
+count_ready(const STORED(DrainOutcome) *outcome)
+{
+    uint32_t count = 0;
+    for (size_t i = 0; i < outcome->n_clusters; i++)
+        count += outcome->clusters[i]->ready_count;
+    return count;
 }
 
 static void
-tell_end(struct drains *drains, const struct pending *pending, STORED(DrainEnd) end,
-         struct arena *arena)
+log_end(struct drains *drains, const struct pending *pending, const STORED(DrainOutcome) *outcome,
+        struct arena *arena)
 {
     static const char *const words[] = {
         [CADENZA__STORAGE__V1__DRAIN_END__DRAIN_END_COMPLETE] =
@@ -148,20 +171,21 @@ tell_end(struct drains *drains, const struct pending *pending, STORED(DrainEnd) 
         [CADENZA__STORAGE__V1__DRAIN_END__DRAIN_END_SUPERSEDED] =
             "A graceful failover to this cluster was superseded by another failover.",
     };
+    STORED(DrainEnd) end = outcome->end;
     bool is_complete = end == CADENZA__STORAGE__V1__DRAIN_END__DRAIN_END_COMPLETE;
     const STORED(Drain) *drain = pending->drain;
-    mark(is_complete                                                   ? "drain_complete"
-         : end == CADENZA__STORAGE__V1__DRAIN_END__DRAIN_END_TIMED_OUT ? "drain_timed_out"
-         : end == CADENZA__STORAGE__V1__DRAIN_END__DRAIN_END_FORCED    ? "drain_forced"
-                                                                       : "drain_superseded");
+    probe(is_complete                                                   ? "drain_complete"
+          : end == CADENZA__STORAGE__V1__DRAIN_END__DRAIN_END_TIMED_OUT ? "drain_timed_out"
+          : end == CADENZA__STORAGE__V1__DRAIN_END__DRAIN_END_FORCED    ? "drain_forced"
+                                                                        : "drain_superseded");
     log_at(drains->domains->options.log,
            end == CADENZA__STORAGE__V1__DRAIN_END__DRAIN_END_TIMED_OUT ? LOG_WARN : LOG_INFO,
            words[end], log_text("domain", pending->domain_name), log_text("scope", drain->scope),
            log_text("attribute", drain->name),
            log_number("failover-version", drain->failover_version),
-           log_number("shards-ready", pending_ready_shards(pending)),
-           log_number("shards", pending_shards(pending)),
-           log_text("missing", join_missing(pending, arena)),
+           log_number("shards-ready", count_ready(outcome)),
+           log_number("shards", outcome->shard_count),
+           log_text("missing", join_missing(outcome, arena)),
            log_number("milliseconds", (clock_wall() - drain->start_time) / NS_PER_MS));
     if (drains->metrics.completed == NULL)
         return;
@@ -175,96 +199,45 @@ tell_end(struct drains *drains, const struct pending *pending, STORED(DrainEnd) 
 static void
 forget(struct drains *drains, struct pending *pending)
 {
+    check(!list_is_empty(&pending->node) && pending->references > 1); /* ours and the list's */
     list_remove(&pending->node);
     pending_drop(pending);
     gauge_markers(drains);
 }
 
-/* All ready, or its time is up: what was pending is active. */
+/* All are ready, or its time is up: what was pending becomes active. */
 static struct error *
 finish(struct drains *drains, struct pending *pending, STORED(DrainEnd) end, struct arena *arena)
 {
     struct domains *domains = drains->domains;
     const STORED(Drain) *drain = pending->drain;
-    struct ending ending = {.pending = pending,
-                            .end = {.domain_id = pending->domain_id,
-                                    .scope = drain->scope,
-                                    .name = drain->name,
-                                    .failover_version = drain->failover_version}};
-    struct error *err = pending_report(domains, pending, end, arena, &ending.end.failover);
+    check(!pending->is_over);
+    check(end == CADENZA__STORAGE__V1__DRAIN_END__DRAIN_END_TIMED_OUT || pending_is_ready(pending));
+    struct drain_ending drain_ending = {.pending = pending,
+                                        .end = {.domain_id = pending->domain_id,
+                                                .scope = drain->scope,
+                                                .name = drain->name,
+                                                .failover_version = drain->failover_version}};
+    STORED(DrainOutcome) *outcome = pending_outcome(pending, end, arena);
+    struct error *err =
+        pending_report(domains, pending, outcome, arena, &drain_ending.end.failover);
     if (err != NULL)
         return err;
-    struct wish wish = {.domains = domains,
-                        .name = pending->domain_name,
-                        .request = &ending,
-                        .decide = decide_drained,
-                        .add = add_deletes,
-                        .reports_end = true,
-                        .arena = arena};
-    wish_run(&wish);
-    domain_drop(wish.changed);
-    if (wish.err != NULL || !ending.is_done) /* somebody was faster: then it is over all the same */
-        return wish.err;
-    tell_end(drains, pending, end, arena);
+    struct change_request change_request = {.domains = domains,
+                                            .name = pending->domain_name,
+                                            .request = &drain_ending,
+                                            .decide = decide_drained,
+                                            .add = add_deletes,
+                                            .reports_end = true,
+                                            .arena = arena};
+    change_request_run(&change_request);
+    domain_drop(change_request.changed);
+    if (change_request.err != NULL ||
+        !drain_ending.is_done) /* another host was faster: it is over all the same */
+        return change_request.err;
+    log_end(drains, pending, outcome, arena);
     forget(drains, pending);
     return NULL;
-}
-
-/* The report of one that something else ended: a change of the domain in nothing but that its
- * history says so, which is told to the other clusters like any other. */
-struct burial {
-    const struct pending *pending;
-    STORED(FailoverRecord) *failover; /* NULL: the history has it, or no entry */
-    bool is_told;
-};
-
-static struct error *
-decide_report(const struct wish *wish, const struct domain_rules *rules,
-              const struct domain_moment *moment, struct domain_decision *decision)
-{
-    struct burial *burial = (struct burial *)wish->request;
-    const struct domain *current = book_find_id(&wish->domains->newest, burial->pending->domain_id);
-    (void)rules;
-    *decision = (struct domain_decision){.what = DOMAIN_UNCHANGED};
-    burial->is_told = current != NULL;
-    if (burial->is_told)
-        domain_decide_report(current, burial->failover, moment, wish->arena, decision);
-    return NULL;
-}
-
-static void
-add_burial(const struct wish *wish, struct batch *batch)
-{
-    const struct burial *burial = wish->request;
-    batch_delete_drain(batch, burial->pending);
-}
-
-static void
-fill_burial(void *context, struct batch *batch)
-{
-    const struct burial *burial = context;
-    batch_delete_drain(batch, burial->pending);
-    if (burial->failover != NULL)
-        batch_add_failover(batch, burial->failover);
-}
-
-/* Of a domain that is gone nobody is told. */
-static struct error *
-write_burial(struct domains *domains, struct burial *burial, struct arena *arena)
-{
-    struct wish wish = {.domains = domains,
-                        .name = burial->pending->domain_name,
-                        .request = burial,
-                        .decide = decide_report,
-                        .add = add_burial,
-                        .arena = arena};
-    if (burial->failover != NULL) {
-        wish_run(&wish);
-        domain_drop(wish.changed);
-    }
-    if (wish.err != NULL || burial->is_told)
-        return wish.err;
-    return domains_write(domains, fill_burial, burial, arena);
 }
 
 /* Is it active here, with the version that the drain made? */
@@ -272,7 +245,8 @@ static bool
 is_in_effect(struct drains *drains, const struct pending *pending)
 {
     struct domains *domains = drains->domains;
-    const struct domain *domain = book_find_id(&domains->books[0], pending->domain_id);
+    const struct domain *domain =
+        domain_cache_find_id(&domains->domain_caches[0], pending->domain_id);
     const STORED(Drain) *drain = pending->drain;
     struct cluster_attribute attribute = {drain->scope[0] == '\0' ? NULL : drain->scope,
                                           drain->name};
@@ -283,7 +257,8 @@ is_in_effect(struct drains *drains, const struct pending *pending)
            domain_moved_version(domain, &attribute) == drain->failover_version;
 }
 
-/* How it ended: the row says so that was left with its end, unless another host has reported it. */
+/* How it ended: as the row says that was left with its end, unless another host has reported and
+ * deleted that. */
 static STORED(DrainEnd)
 end_of(struct drains *drains, const struct pending *pending)
 {
@@ -293,21 +268,22 @@ end_of(struct drains *drains, const struct pending *pending)
                                          : CADENZA__STORAGE__V1__DRAIN_END__DRAIN_END_SUPERSEDED;
 }
 
-/* Somebody else ended it: by force, with another failover, or another host of this cluster did. */
+/* Something else ended it: a move by force, another failover, or another host of this cluster. */
 static struct error *
-bury(struct drains *drains, struct pending *pending, struct arena *arena)
+report_late(struct drains *drains, struct pending *pending, struct arena *arena)
 {
-    struct burial burial = {.pending = pending};
+    check(pending->is_over);
+    STORED(FailoverRecord) *failover = NULL;
     struct error *err = pending_read(drains->domains, pending, arena);
-    STORED(DrainEnd) end = end_of(drains, pending);
+    STORED(DrainOutcome) *outcome = pending_outcome(pending, end_of(drains, pending), arena);
     if (err == NULL)
-        err = pending_report(drains->domains, pending, end, arena, &burial.failover);
+        err = pending_report(drains->domains, pending, outcome, arena, &failover);
     if (err == NULL)
-        err = write_burial(drains->domains, &burial, arena);
+        err = pending_write_report(drains->domains, pending, failover, arena);
     if (err != NULL)
         return err;
-    if (burial.failover != NULL)
-        tell_end(drains, pending, end, arena);
+    if (failover != NULL)
+        log_end(drains, pending, outcome, arena);
     forget(drains, pending);
     return NULL;
 }
@@ -317,11 +293,12 @@ bury(struct drains *drains, struct pending *pending, struct arena *arena)
 
 /* What is to be done about it now, if anything. Yields. */
 static struct error *
-look_after(struct drains *drains, struct pending *pending, struct arena *arena)
+handle(struct drains *drains, struct pending *pending, struct arena *arena)
 {
     struct error *err = NULL;
+    pending_check(pending);
     if (pending->is_over)
-        return bury(drains, pending, arena);
+        return report_late(drains, pending, arena);
     if (!pending->is_read)
         err = pending_read(drains->domains, pending, arena);
     gauge_markers(drains);
@@ -334,7 +311,7 @@ look_after(struct drains *drains, struct pending *pending, struct arena *arena)
     return NULL;
 }
 
-/* One that was not looked after in this round; NULL: all were. */
+/* One that was not handled in this round; NULL: all were. */
 static struct pending *
 next_of(const struct drains *drains)
 {
@@ -347,7 +324,7 @@ next_of(const struct drains *drains)
 }
 
 static struct error *
-look_after_all(struct drains *drains, struct arena *arena)
+handle_all(struct drains *drains, struct arena *arena)
 {
     struct error *err = NULL;
     if (!drains->is_swept) {
@@ -355,18 +332,19 @@ look_after_all(struct drains *drains, struct arena *arena)
         err = drains_sweep(drains, arena);
         drains->is_swept = drains->is_swept && err == NULL;
     }
+    drains_check(drains);
     drains->round++; /* one that ends leaves the list, and others may come meanwhile */
     struct pending *pending = NULL;
     while (err == NULL && !drains->domains->is_closing && (pending = next_of(drains)) != NULL) {
         pending_take(pending);
         pending->round = drains->round;
-        err = look_after(drains, pending, arena);
+        err = handle(drains, pending, arena);
         pending_drop(pending);
     }
     return err;
 }
 
-/* On the monotonic clock, when something is to be done though nothing happens. */
+/* When, on the monotonic clock, there is something to do even if nothing happens until then. */
 static int64_t
 next_time(const struct drains *drains)
 {
@@ -388,10 +366,10 @@ coordinate(void *argument)
     enum wake wake = WAKE_READY;
     while (!domains->is_closing && wake != WAKE_CANCELLED) {
         scoped(arena_drop) struct arena *arena = arena_new(0);
-        struct error *err = look_after_all(drains, arena);
+        struct error *err = handle_all(drains, arena);
         if (err != NULL)
-            log_warn(domains->options.log, "Graceful failovers are looked after later.",
-                     log_error(err));
+            log_warn(domains->options.log,
+                     "Handling graceful failovers failed, trying again later.", log_error(err));
         int64_t next = err != NULL ? clock_monotonic() + RETRY_DELAY : next_time(drains);
         if (!domains->is_closing && !drains->is_woken)
             wake = fiber_cond_wait(&drains->changed, next);
@@ -429,7 +407,7 @@ make_metrics(struct drains *drains)
                                                "Markers of sources that were noted.", NULL);
     drains->metrics.ignored =
         metrics_counter(metrics, "cadence_failover_marker_ignored",
-                        "Markers that were known, or that nobody waited for (any more).", NULL);
+                        "Markers that were known already, or that no failover waited for.", NULL);
     drains->metrics.markers = metrics_gauge(
         metrics, "cadence_failover_marker_count",
         "Shards of sources that are ready, of graceful failovers under way; 0 after the end.",
@@ -439,16 +417,17 @@ make_metrics(struct drains *drains)
 void
 drains_open(struct domains *domains)
 {
+    check(domains->drains == NULL && domains->is_loaded);
     struct drains *drains = memory_zalloc(1, sizeof *drains);
     drains->domains = domains;
     list_init(&drains->pending);
     fiber_cond_init(&drains->changed);
     domains->drains = drains;
     make_metrics(drains);
-    struct tree_row *row = tree_at_least(domains->books[0].names, slice_text(""));
+    struct tree_row *row = tree_at_least(domains->domain_caches[0].names, slice_text(""));
     for (; row != NULL; row = tree_next(row))
         follow_domain(drains, row->value);
-    drains->listener.hear = hear;
+    drains->listener.on_change = on_change;
     domains_listen(domains, &drains->listener);
     latch_add(&domains->fibers, 1);
     drains->fiber = fiber_start("domains-drains", coordinate, drains);
@@ -469,6 +448,7 @@ drains_free(struct domains *domains)
     struct drains *drains = domains->drains;
     if (drains == NULL)
         return;
+    check(domains->is_closing);
     domains_unlisten(&drains->listener);
     while (!list_is_empty(&drains->pending)) {
         struct pending *pending = list_entry(drains->pending.next, struct pending, node);

@@ -1,6 +1,6 @@
 /* drains.h - graceful failovers to this cluster, from inside. Only drains*.c include it.
  *
- * drains.c follows the domains and decides when a drain is over; drains_note.c hears of the
+ * drains.c follows the domains and decides when a drain is over; drains_note.c is notified of the
  * source's shards; drains_rows.c knows the rows, drains_left.c those of drains that something else
  * ended. All on loop 0. */
 #ifndef CADENZA_DOMAIN_DRAINS_H
@@ -24,10 +24,10 @@ struct drain_source {
     uint32_t ready_count;
 };
 
-/* One drain: a thing, and the version that it made of it. */
+/* One drain: what moves (the domain, or an attribute of it) and its new failover version. */
 struct pending {
     struct list node;    /* empty: it has ended */
-    unsigned references; /* who looks at it across a yield, and the list */
+    unsigned references; /* fibers that use it across a yield, and the list */
     struct arena *arena; /* holds all of it */
     const char *domain_id, *domain_name;
     const STORED(Drain) *drain;   /* as the record has it */
@@ -36,8 +36,8 @@ struct pending {
     size_t source_count;
     int64_t marker_time;  /* of the earliest marker, by the source's clock; 0: none came */
     bool is_read;         /* its rows were */
-    uint64_t round;       /* in which it was looked after last */
-    bool is_over;         /* the record has it no more: something else ended it */
+    uint64_t round;       /* in which the fiber handled it last */
+    bool is_over;         /* the record no longer has it: something else ended it */
     STORED(DrainEnd) end; /* how, if a row says so; 0: none was read */
     int64_t end_time;
 };
@@ -48,21 +48,24 @@ struct drains {
     struct domain_listener listener;
     struct fiber_cond changed; /* for the fiber */
     struct fiber *fiber;
-    bool is_woken; /* something changed since the fiber looked */
+    bool is_woken; /* something changed since the fiber last looked */
     uint64_t round;
-    bool is_swept; /* rows that nobody needs were deleted */
+    bool is_swept; /* rows that are no longer needed have been deleted */
     struct {
         struct counter *completed, *failures, *ignored, *inserted;
         struct histogram *latency;
         struct gauge *markers;
-    } metrics; /* NULL each: nobody counts */
+    } metrics; /* each NULL: nothing is counted */
 };
 
 /* NULL: it does not drain to here, with that version. */
 struct pending *drains_find(struct drains *drains, const char *domain_id, const char *scope,
                             const char *name, int64_t failover_version);
-/* The fiber looks after all of them. */
+/* Makes the fiber handle all of them. */
 void drains_wake(struct drains *drains);
+/* Aborts unless the invariants of all of them hold; walks over them only where CHECK_DEEPLY says
+ * so. */
+void drains_check(const struct drains *drains);
 
 /* --- drains_pending.c --------------------------------------------------------------------------
  */
@@ -72,6 +75,8 @@ struct pending *pending_new(const char *domain_id, const char *domain_name,
                             const STORED(Drain) *drain);
 struct pending *pending_take(struct pending *pending);
 void pending_drop(struct pending *pending);
+/* Aborts unless the invariants hold; looks at every shard only where CHECK_DEEPLY says so. */
+void pending_check(const struct pending *pending);
 /* NULL: the drain does not wait for that cluster. */
 struct drain_source *pending_source(const struct pending *pending, const char *cluster_name);
 /* Shards of all that it waits for, as far as they are known; and those of them that are ready. */
@@ -106,10 +111,13 @@ void batch_delete_drain(struct batch *batch, const struct pending *pending);
 /* Reads the rows of a drain into it. Yields. */
 must_use struct error *pending_read(struct domains *domains, struct pending *pending,
                                     struct arena *arena);
-/* The entry of the history, with how the drain ended; NULL: there is none, or it says so already.
- * Yields. */
+/* How the drain ends, with what is ready and what is missing at this moment. */
+STORED(DrainOutcome) *pending_outcome(const struct pending *pending, STORED(DrainEnd) end,
+                                      struct arena *arena);
+/* The entry of the history, with that outcome; NULL: there is none, or it has one already.
+ * Yields; what is noted meanwhile is not in the outcome. */
 must_use struct error *pending_report(struct domains *domains, const struct pending *pending,
-                                      STORED(DrainEnd) end, struct arena *arena,
+                                      STORED(DrainOutcome) *outcome, struct arena *arena,
                                       STORED(FailoverRecord) **failover);
 
 /* --- drains_left.c -----------------------------------------------------------------------------
@@ -122,8 +130,12 @@ bool drain_left_is(struct slice rest, struct arena *arena);
 /* Enters what it says. */
 must_use struct error *pending_enter_left(struct pending *pending, struct slice value,
                                           struct arena *arena);
-/* Deletes rows of drains that nobody waits for any more; those that ended and were not reported are
- * over, in the list. Yields. */
+/* Of one that something else ended: makes `failover`, its entry in the history with the outcome,
+ * durable (NULL: there is nothing to enter) and deletes its rows. Yields. */
+must_use struct error *pending_write_report(struct domains *domains, const struct pending *pending,
+                                            STORED(FailoverRecord) *failover, struct arena *arena);
+/* Deletes rows of drains that no host waits for any longer; those that ended and were not reported
+ * are added to the list, as over. Yields. */
 must_use struct error *drains_sweep(struct drains *drains, struct arena *arena);
 
 #endif

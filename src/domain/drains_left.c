@@ -1,16 +1,17 @@
 /* drains_left.c - drains that something else ended: how they ended is not forgotten. See drains.h.
  *
- * A force, a newer failover or the end of the domain takes a drain out of its record. That change
- * knows nothing of shards that were missing, nor has it the entry of the failover history at hand.
- * So it leaves a row beside those of the shards, in the same commit:
+ * A move by force, a newer failover or the deletion of the domain takes a drain out of its record.
+ * That change does not know which shards were missing, and does not have the entry of the failover
+ * history at hand. So it leaves a row beside those of the shards, in the same commit:
  *
  *   domain-drain   domain id, scope, name, failover version, "" → DrainLeftRecord
  *
- * and whoever coordinates drains, now or after a crash, enters the outcome and deletes them all. */
+ * and the host that coordinates drains, now or after a crash, enters the outcome and deletes all of
+ * these rows. */
 #include "base/check.h"
 #include "domain/active.h"
 #include "domain/drains.h"
-#include "fiber/mark.h"
+#include "fiber/probe.h"
 #include "store/key.h"
 #include "wire/message.h"
 
@@ -47,7 +48,7 @@ has_left(const struct domain *next, const STORED(Drain) *drain, const struct clu
 {
     struct cluster_attribute attribute = {drain->scope, drain->name};
     const STORED(Drain) *same = domain_find_drain(next, &attribute);
-    return book_is_deleted(next) || same == NULL ||
+    return domain_cache_is_deleted(next) || same == NULL ||
            same->failover_version != drain->failover_version || !drain_is_to_here(same, group);
 }
 
@@ -55,12 +56,13 @@ void
 batch_add_left(struct batch *batch, const struct domain *before, const struct domain *next,
                const struct cluster_group *group, int64_t now)
 {
+    check(before == NULL || strcmp(before->id, next->id) == 0);
     for (size_t i = 0; before != NULL && i < before->record->n_drains; i++) {
         STORED(Drain) *drain = before->record->drains[i];
         if (!drain_is_to_here(drain, group) || !has_left(next, drain, group))
             continue;
         struct active_cluster active = active_of(next, drain, group);
-        bool is_active = !book_is_deleted(next) && active.status == ACTIVE_HERE &&
+        bool is_active = !domain_cache_is_deleted(next) && active.status == ACTIVE_HERE &&
                          active.failover_version == drain->failover_version;
         STORED(DrainLeftRecord) *left = message_new(batch->arena, STORED_TYPE(drain_left_record));
         left->format = DRAIN_LEFT_FORMAT;
@@ -106,7 +108,72 @@ pending_enter_left(struct pending *pending, struct slice value, struct arena *ar
     return NULL;
 }
 
-/* --- what a host that is gone has left
+/* --- reporting --------------------------------------------------------------------------------
+ */
+
+/* The report of one that something else ended. It changes the domain in nothing but its history,
+ * and is replicated to the other clusters like any other change. */
+struct late_report {
+    const struct pending *pending;
+    STORED(FailoverRecord) *failover; /* NULL: the history has it, or no entry */
+    bool is_reported;
+};
+
+static struct error *
+decide_report(const struct change_request *change_request, const struct domain_rules *rules,
+              const struct domain_moment *moment, struct domain_decision *decision)
+{
+    struct late_report *late_report = (struct late_report *)change_request->request;
+    const struct domain *current =
+        domain_cache_find_id(&change_request->domains->newest, late_report->pending->domain_id);
+    (void)rules;
+    *decision = (struct domain_decision){.what = DOMAIN_UNCHANGED};
+    late_report->is_reported = current != NULL;
+    if (late_report->is_reported)
+        domain_decide_report(current, late_report->failover, moment, change_request->arena,
+                             decision);
+    return NULL;
+}
+
+static void
+add_late_report(const struct change_request *change_request, struct batch *batch)
+{
+    const struct late_report *late_report = change_request->request;
+    batch_delete_drain(batch, late_report->pending);
+}
+
+static void
+fill_late_report(void *context, struct batch *batch)
+{
+    const struct late_report *late_report = context;
+    batch_delete_drain(batch, late_report->pending);
+    if (late_report->failover != NULL)
+        batch_add_failover(batch, late_report->failover);
+}
+
+/* If the domain is gone, only the history is written, and no other cluster is sent it. */
+struct error *
+pending_write_report(struct domains *domains, const struct pending *pending,
+                     STORED(FailoverRecord) *failover, struct arena *arena)
+{
+    check(pending->is_over);
+    struct late_report late_report = {.pending = pending, .failover = failover};
+    struct change_request change_request = {.domains = domains,
+                                            .name = pending->domain_name,
+                                            .request = &late_report,
+                                            .decide = decide_report,
+                                            .add = add_late_report,
+                                            .arena = arena};
+    if (failover != NULL) {
+        change_request_run(&change_request);
+        domain_drop(change_request.changed);
+    }
+    if (change_request.err != NULL || late_report.is_reported)
+        return change_request.err;
+    return domains_write(domains, fill_late_report, &late_report, arena);
+}
+
+/* --- what a host that is gone left behind
  * ------------------------------------------------------------
  */
 
@@ -136,7 +203,7 @@ read_key(struct slice key, struct arena *arena, struct drain_name *name)
 static bool
 is_past(struct domains *domains, const struct drain_name *name)
 {
-    const struct domain *domain = book_find_id(&domains->books[0], name->domain_id);
+    const struct domain *domain = domain_cache_find_id(&domains->domain_caches[0], name->domain_id);
     if (domain == NULL)
         return true;
     struct cluster_attribute attribute = {name->scope[0] == '\0' ? NULL : name->scope, name->name};
@@ -144,7 +211,7 @@ is_past(struct domains *domains, const struct drain_name *name)
            name->failover_version;
 }
 
-struct sweep {
+struct drain_sweep {
     struct slice *keys;
     size_t count;
 };
@@ -152,7 +219,7 @@ struct sweep {
 static void
 fill_sweep(void *context, struct batch *batch)
 {
-    const struct sweep *sweep = context;
+    const struct drain_sweep *sweep = context;
     for (size_t i = 0; i < sweep->count; i++)
         batch_delete(batch, ROW_DOMAIN_DRAIN, sweep->keys[i]);
 }
@@ -172,7 +239,7 @@ is_listed(const struct drains *drains, const struct drain_name *name)
     return false;
 }
 
-/* Nobody has reported how it ended: now it is in the list, and over. */
+/* Its end has not been reported: adds it to the list, as one that is over. */
 static struct error *
 take_left(struct drains *drains, const struct drain_name *name, struct slice value,
           struct arena *arena)
@@ -181,7 +248,7 @@ take_left(struct drains *drains, const struct drain_name *name, struct slice val
     struct error *err = read_left(value, arena, &left);
     if (err != NULL)
         return err;
-    mark("drain_left_found");
+    probe("drain_left_found");
     struct pending *pending = pending_new(name->domain_id, left->domain_name, left->drain);
     pending->is_over = true;
     list_push_back(&drains->pending, &pending->node);
@@ -189,7 +256,8 @@ take_left(struct drains *drains, const struct drain_name *name, struct slice val
 }
 
 static struct error *
-sweep_row(struct drains *drains, const struct row *row, struct sweep *sweep, struct arena *arena)
+sweep_row(struct drains *drains, const struct row *row, struct drain_sweep *sweep,
+          struct arena *arena)
 {
     struct drain_name name;
     bool is_named = read_key(row->key, arena, &name);
@@ -213,9 +281,11 @@ drains_sweep(struct drains *drains, struct arena *arena)
         struct error *err = store_scan(domains->options.store, &scan, arena, &rows);
         if (err != NULL)
             return err;
-        struct sweep sweep = {.keys = arena_zalloc(arena, rows.count + 1, sizeof(struct slice))};
+        struct drain_sweep sweep = {.keys =
+                                        arena_zalloc(arena, rows.count + 1, sizeof(struct slice))};
         for (size_t i = 0; err == NULL && i < rows.count; i++)
             err = sweep_row(drains, &rows.row[i], &sweep, arena);
+        check(sweep.count <= rows.count);
         if (rows.count > 0)
             scan.from = key_after(rows.row[rows.count - 1].key, arena);
         if (err == NULL && sweep.count > 0)

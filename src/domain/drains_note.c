@@ -1,12 +1,12 @@
-/* drains_note.c - what comes of the shards of a source, and how far a drain is. See drains.h and
+/* drains_note.c - what the shards of a source report, and how far a drain is. See drains.h and
  * domains.h.
  *
- * A shard counts once, and only for the version that is pending here: what is older is over, and
- * what is newer than anything known here was decided by another host of this cluster, which this
- * one has not heard yet. Memory is told when the row is durable. */
+ * A shard counts once, and only for the version that is pending here: an older drain is over, and a
+ * version that is newer than anything known here was decided by another host of this cluster, and
+ * this host has not read it yet. Memory changes only after the row is durable. */
 #include "base/check.h"
 #include "domain/drains.h"
-#include "fiber/mark.h"
+#include "fiber/probe.h"
 #include "route/route.h"
 #include "wire/message.h"
 
@@ -20,7 +20,7 @@ count_up(struct counter *counter)
 /* --- noting -------------------------------------------------------------------------------------
  */
 
-struct drain_note {
+struct marker_report {
     struct pending *pending;
     struct drain_source *source;
     uint32_t shard;
@@ -30,17 +30,18 @@ struct drain_note {
 static void
 fill_note(void *context, struct batch *batch)
 {
-    const struct drain_note *note = context;
+    const struct marker_report *note = context;
     batch_add_drain_shard(batch, note->pending, note->source, note->shard, note->record);
 }
 
-/* NULL: nobody waits for it. */
+/* *pending is NULL if no drain waits for it. */
 static struct error *
 find_pending(struct domains *domains, const struct drain_ready *ready, struct arena *arena,
              struct pending **pending)
 {
     struct drains *drains = domains->drains;
-    const struct domain *domain = book_find_id(&domains->books[0], ready->domain_id);
+    const struct domain *domain =
+        domain_cache_find_id(&domains->domain_caches[0], ready->domain_id);
     *pending =
         drains_find(drains, ready->domain_id, ready->scope, ready->name, ready->failover_version);
     if (*pending != NULL || domain == NULL)
@@ -51,7 +52,7 @@ find_pending(struct domains *domains, const struct drain_ready *ready, struct ar
     if (ready->failover_version <= active.failover_version)
         return NULL;
     uint64_t guard = 0;
-    struct error *err = domains_look_for_others(domains, arena, &guard);
+    struct error *err = domains_read_others(domains, arena, &guard);
     return err != NULL ? err
                        : error_new(arena, ERR_UNAVAILABLE,
                                    "Version %lld of domain %s is not known here yet, try again.",
@@ -60,10 +61,10 @@ find_pending(struct domains *domains, const struct drain_ready *ready, struct ar
 
 /* Does it say anything new? */
 static bool
-is_news(const struct drain_source *source, const struct drain_ready *ready, const char *reason)
+is_new(const struct drain_source *source, const struct drain_ready *ready, const char *reason)
 {
     if (source == NULL)
-        return false; /* a cluster that nobody waits for */
+        return false; /* a cluster that the drain does not wait for */
     if (ready->source_shard >= ready->shard_count || ready->shard_count > DRAIN_SHARDS_MAX)
         return false; /* a shard that the source does not have */
     if (source->shards == NULL)
@@ -77,11 +78,12 @@ is_news(const struct drain_source *source, const struct drain_ready *ready, cons
 
 /* The row is durable. */
 static void
-enter_noted(struct drains *drains, struct pending *pending, const struct drain_note *noted)
+enter_noted(struct drains *drains, struct pending *pending, const struct marker_report *noted)
 {
-    mark(noted->record->is_ready ? "source_shard_ready" : "source_shard_blocked");
+    check(noted->shard < noted->record->shard_count);
+    probe(noted->record->is_ready ? "source_shard_ready" : "source_shard_blocked");
     count_up(drains->metrics.inserted);
-    if (list_is_empty(&pending->node)) /* it ended meanwhile: nobody needs the row */
+    if (list_is_empty(&pending->node)) /* it ended meanwhile: the row is not needed */
         drains->is_swept = false;
     else
         pending_enter(pending, noted->source, noted->shard, noted->record);
@@ -102,8 +104,8 @@ note(struct domains *domains, const struct drain_ready *ready, const char *reaso
         return err;
     struct drain_source *source =
         pending == NULL ? NULL : pending_source(pending, ready->source_cluster);
-    if (pending == NULL || !is_news(source, ready, reason)) {
-        mark(pending == NULL ? "marker_unwanted" : "marker_again");
+    if (pending == NULL || !is_new(source, ready, reason)) {
+        probe(pending == NULL ? "marker_unwanted" : "marker_again");
         count_up(drains->metrics.ignored);
         return domains_wait_newest(domains, arena);
     }
@@ -113,7 +115,7 @@ note(struct domains *domains, const struct drain_ready *ready, const char *reaso
     record->shard_count = ready->shard_count;
     record->marker_time = ready->marker_time;
     record->blocked = reason == NULL ? "" : (char *)reason;
-    struct drain_note noted = {pending_take(pending), source, ready->source_shard, record};
+    struct marker_report noted = {pending_take(pending), source, ready->source_shard, record};
     err = domains_write(domains, fill_note, &noted, arena);
     if (err == NULL)
         enter_noted(drains, pending, &noted);
@@ -138,7 +140,7 @@ domains_note_blocked(struct domains *domains, const struct drain_ready *ready, c
 /* --- how far it is ------------------------------------------------------------------------------
  */
 
-struct question {
+struct drain_query {
     struct domains *domains;
     const char *domain_id, *scope, *name;
     struct arena *arena;
@@ -150,6 +152,7 @@ struct question {
 static struct drain_progress
 progress_of(const STORED(Drain) *drain, struct arena *arena)
 {
+    check(drain->end_time != 0); /* it drains to here */
     return (struct drain_progress){.is_found = true,
                                    .scope = arena_text(arena, drain->scope),
                                    .name = arena_text(arena, drain->name),
@@ -174,23 +177,24 @@ measure(struct domains *domains, struct pending *pending, struct arena *arena,
 static void
 answer(void *argument)
 {
-    struct question *question = argument;
-    struct domains *domains = question->domains;
-    struct drain_progress *progress = question->progress;
-    const struct domain *domain = book_find_id(&domains->books[0], question->domain_id);
-    struct cluster_attribute attribute = {question->scope[0] == '\0' ? NULL : question->scope,
-                                          question->name};
+    struct drain_query *drain_query = argument;
+    struct domains *domains = drain_query->domains;
+    struct drain_progress *progress = drain_query->progress;
+    const struct domain *domain =
+        domain_cache_find_id(&domains->domain_caches[0], drain_query->domain_id);
+    struct cluster_attribute attribute = {drain_query->scope[0] == '\0' ? NULL : drain_query->scope,
+                                          drain_query->name};
     const STORED(Drain) *drain = domain == NULL ? NULL : domain_find_drain(domain, &attribute);
     if (drain == NULL || !drain_is_to_here(drain, domains->options.group))
         return;
-    *progress = progress_of(drain, question->arena);
+    *progress = progress_of(drain, drain_query->arena);
     struct pending *pending = drains_find(domains->drains, domain->id, drain->scope, drain->name,
                                           drain->failover_version);
     if (pending == NULL)
         return;
     pending_take(pending);
-    question->err = measure(domains, pending, question->arena, progress);
-    progress->missing = pending_list_missing(pending, question->arena, &progress->missing_count);
+    drain_query->err = measure(domains, pending, drain_query->arena, progress);
+    progress->missing = pending_list_missing(pending, drain_query->arena, &progress->missing_count);
     pending_drop(pending);
 }
 
@@ -199,23 +203,23 @@ domains_read_drain(struct domains *domains, const char *domain_id, const char *s
                    const char *name, struct arena *arena, struct drain_progress *progress)
 {
     *progress = (struct drain_progress){0};
-    struct question question = {.domains = domains,
-                                .domain_id = domain_id,
-                                .scope = scope,
-                                .name = name,
-                                .arena = arena,
-                                .progress = progress};
-    struct error *err = route_to_domains(answer, &question, arena);
-    return err != NULL ? err : question.err;
+    struct drain_query drain_query = {.domains = domains,
+                                      .domain_id = domain_id,
+                                      .scope = scope,
+                                      .name = name,
+                                      .arena = arena,
+                                      .progress = progress};
+    struct error *err = route_to_domains(answer, &drain_query, arena);
+    return err != NULL ? err : drain_query.err;
 }
 
 static size_t
-count_drains(const struct question *question)
+count_drains(const struct drain_query *drain_query)
 {
     size_t count = 0;
-    list_each(node, &question->domains->drains->pending) {
+    list_each(node, &drain_query->domains->drains->pending) {
         const struct pending *pending = list_entry(node, struct pending, node);
-        count += !pending->is_over && strcmp(pending->domain_id, question->domain_id) == 0;
+        count += !pending->is_over && strcmp(pending->domain_id, drain_query->domain_id) == 0;
     }
     return count;
 }
@@ -224,21 +228,23 @@ count_drains(const struct question *question)
 static void
 answer_all(void *argument)
 {
-    struct question *question = argument;
-    struct domains *domains = question->domains;
-    size_t most = count_drains(question);
-    struct pending **found = arena_zalloc(question->arena, most + 1, sizeof(struct pending *));
+    struct drain_query *drain_query = argument;
+    struct domains *domains = drain_query->domains;
+    size_t most = count_drains(drain_query);
+    struct pending **found = arena_zalloc(drain_query->arena, most + 1, sizeof(struct pending *));
     list_each(node, &domains->drains->pending) {
         struct pending *pending = list_entry(node, struct pending, node);
-        if (!pending->is_over && strcmp(pending->domain_id, question->domain_id) == 0)
-            found[question->count++] = pending_take(pending);
+        if (!pending->is_over && strcmp(pending->domain_id, drain_query->domain_id) == 0)
+            found[drain_query->count++] = pending_take(pending);
     }
-    check(question->count == most);
-    question->progress = arena_zalloc(question->arena, most + 1, sizeof *question->progress);
+    check(drain_query->count == most);
+    drain_query->progress =
+        arena_zalloc(drain_query->arena, most + 1, sizeof *drain_query->progress);
     for (size_t i = 0; i < most; i++) {
-        question->progress[i] = progress_of(found[i]->drain, question->arena);
-        if (question->err == NULL)
-            question->err = measure(domains, found[i], question->arena, &question->progress[i]);
+        drain_query->progress[i] = progress_of(found[i]->drain, drain_query->arena);
+        if (drain_query->err == NULL)
+            drain_query->err =
+                measure(domains, found[i], drain_query->arena, &drain_query->progress[i]);
         pending_drop(found[i]);
     }
 }
@@ -247,9 +253,9 @@ struct error *
 domains_list_drains(struct domains *domains, const char *domain_id, struct arena *arena,
                     struct drain_progress **all, size_t *count)
 {
-    struct question question = {.domains = domains, .domain_id = domain_id, .arena = arena};
-    struct error *err = route_to_domains(answer_all, &question, arena);
-    *all = question.progress;
-    *count = question.count;
-    return err != NULL ? err : question.err;
+    struct drain_query drain_query = {.domains = domains, .domain_id = domain_id, .arena = arena};
+    struct error *err = route_to_domains(answer_all, &drain_query, arena);
+    *all = drain_query.progress;
+    *count = drain_query.count;
+    return err != NULL ? err : drain_query.err;
 }

@@ -9,6 +9,7 @@
 struct pending *
 pending_take(struct pending *pending)
 {
+    check(pending->references > 0);
     pending->references++;
     return pending;
 }
@@ -17,13 +18,39 @@ void
 pending_drop(struct pending *pending)
 {
     check(pending->references > 0);
-    if (--pending->references == 0)
-        arena_free(pending->arena);
+    if (--pending->references > 0)
+        return;
+    check(list_is_empty(&pending->node));
+    arena_free(pending->arena);
+}
+
+static uint32_t
+count_ready(const struct drain_source *source)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < source->shard_count; i++)
+        count += source->shards[i].is_ready;
+    return count;
+}
+
+void
+pending_check(const struct pending *pending)
+{
+    check(pending->references > 0 && pending->key.length > 0);
+    check(pending->source_count == pending->drain->n_waits_for);
+    for (size_t i = 0; i < pending->source_count; i++) {
+        const struct drain_source *source = &pending->sources[i];
+        check((source->shards == NULL) == (source->shard_count == 0));
+        check(source->ready_count <= source->shard_count);
+        check(source->shard_count <= DRAIN_SHARDS_MAX);
+        check(!CHECK_DEEPLY || source->ready_count == count_ready(source));
+    }
 }
 
 struct pending *
 pending_new(const char *domain_id, const char *domain_name, const STORED(Drain) *drain)
 {
+    check(drain->failover_version > drain->previous_failover_version);
     struct arena *arena = arena_new(0);
     struct pending *pending = arena_make(arena, struct pending);
     STORED(Drain) *copy = NULL;
@@ -92,8 +119,8 @@ is_ready_everywhere(const struct pending *pending, uint32_t shard)
 {
     for (size_t i = 0; i < pending->source_count; i++) {
         const struct drain_source *source = &pending->sources[i];
-#ifdef CADENZA_PLANT_silent_cluster_left_out
-        if (source->shard_count == 0) /* planted: nobody asks for what did not come */
+#ifdef CADENZA_FAULT_silent_cluster_left_out
+        if (source->shard_count == 0) /* fault: a cluster that said nothing is left out */
             continue;
 #endif
         if (source->shard_count == 0 ||
@@ -129,6 +156,7 @@ void
 pending_enter(struct pending *pending, struct drain_source *source, uint32_t shard,
               const STORED(DrainShardRecord) *record)
 {
+    check(shard < record->shard_count && record->shard_count <= DRAIN_SHARDS_MAX);
     if (source->shards == NULL) {
         source->shard_count = record->shard_count;
         source->shards =
@@ -145,6 +173,7 @@ pending_enter(struct pending *pending, struct drain_source *source, uint32_t sha
     known->blocked =
         record->blocked[0] == '\0' ? NULL : arena_text(pending->arena, record->blocked);
     check(source->ready_count <= source->shard_count);
+    check(source->shard_count > 0);
 }
 
 const char **

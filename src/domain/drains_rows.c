@@ -1,12 +1,12 @@
 /* drains_rows.c - what the store has of graceful failovers to here. See drains.h.
  *
- * One row per shard of another cluster, so that hosts of this one that hear of different shards
- * never write over each other:
+ * One row per shard of another cluster, so that hosts of this one that are notified of different
+ * shards never overwrite each other:
  *
  *   domain-drain   domain id, scope, name, failover version, cluster, shard → DrainShardRecord
  *
- * They go with the commit that ends the drain, or, if something else ended it, with the one that
- * reports that (drains_left.c). */
+ * They are deleted by the commit that ends the drain, or, if something else ended it, by the one
+ * that reports it (drains_left.c). */
 #include "base/check.h"
 #include "domain/drains.h"
 #include "fiber/clock.h"
@@ -49,6 +49,8 @@ batch_add_drain_shard(struct batch *batch, const struct pending *pending,
                       const STORED(DrainShardRecord) *record)
 {
     check(record->format == DRAIN_SHARD_FORMAT && shard < record->shard_count);
+    check(record->shard_count <= DRAIN_SHARDS_MAX);
+    check(record->is_ready == (record->blocked[0] == '\0'));
     batch_put(batch, ROW_DOMAIN_DRAIN, shard_key(pending, source, shard, batch->arena),
               message_encode(batch->arena, &record->base));
 }
@@ -56,6 +58,7 @@ batch_add_drain_shard(struct batch *batch, const struct pending *pending,
 void
 batch_delete_drain(struct batch *batch, const struct pending *pending)
 {
+    check(pending->key.length > 0); /* else the rows of all drains would go */
     batch_delete_range(batch, ROW_DOMAIN_DRAIN, pending->key,
                        key_after_prefix(pending->key, batch->arena));
 }
@@ -66,6 +69,7 @@ batch_delete_drain(struct batch *batch, const struct pending *pending)
 static struct error *
 enter_row(struct pending *pending, const struct row *row, struct arena *arena)
 {
+    check(row->key.length >= pending->key.length);
     struct slice rest =
         slice_of(row->key.data + pending->key.length, row->key.length - pending->key.length);
     uint64_t shard = 0;
@@ -119,9 +123,10 @@ add_clusters(STORED(DrainOutcome) *outcome, const struct pending *pending, struc
     }
 }
 
-static STORED(DrainOutcome) *
-outcome_of(const struct pending *pending, STORED(DrainEnd) end, struct arena *arena)
+STORED(DrainOutcome) *
+pending_outcome(const struct pending *pending, STORED(DrainEnd) end, struct arena *arena)
 {
+    check(end != 0);
     STORED(DrainOutcome) *outcome = message_new(arena, STORED_TYPE(drain_outcome));
     outcome->scope = arena_text(arena, pending->drain->scope);
     outcome->name = arena_text(arena, pending->drain->name);
@@ -155,6 +160,7 @@ void
 failover_add_outcome(STORED(FailoverRecord) *failover, STORED(DrainOutcome) *outcome,
                      struct arena *arena)
 {
+    check(!CHECK_DEEPLY || !failover_has_outcome(failover, outcome->scope, outcome->name));
     STORED(DrainOutcome) **all =
         arena_zalloc(arena, failover->n_outcomes + 1, sizeof(STORED(DrainOutcome) *));
     for (size_t i = 0; i < failover->n_outcomes; i++)
@@ -164,8 +170,9 @@ failover_add_outcome(STORED(FailoverRecord) *failover, STORED(DrainOutcome) *out
 }
 
 struct error *
-pending_report(struct domains *domains, const struct pending *pending, STORED(DrainEnd) end,
-               struct arena *arena, STORED(FailoverRecord) **failover)
+pending_report(struct domains *domains, const struct pending *pending,
+               STORED(DrainOutcome) *outcome, struct arena *arena,
+               STORED(FailoverRecord) **failover)
 {
     const STORED(Drain) *drain = pending->drain;
     STORED(FailoverRecord) named = {.domain_id = (char *)pending->domain_id,
@@ -183,7 +190,7 @@ pending_report(struct domains *domains, const struct pending *pending, STORED(Dr
     err = message_decode_as(arena, ERR_CORRUPT, STORED_TYPE(failover_record), bytes, &record);
     if (err != NULL || failover_has_outcome(record, drain->scope, drain->name))
         return err;
-    failover_add_outcome(record, outcome_of(pending, end, arena), arena);
+    failover_add_outcome(record, outcome, arena);
     *failover = record;
     return NULL;
 }

@@ -7,10 +7,10 @@
 #include "base/test.h"
 #include "domain/active.h"
 #include "domain/drain.h"
-#include "domain/sites.h"
+#include "domain/test/cluster_pair.h"
 #include "fiber/clock.h"
 #include "fiber/fiber.h"
-#include "fiber/mark.h"
+#include "fiber/probe.h"
 #include "store/key.h"
 #include "wire/message.h"
 #include "wire/presence.h"
@@ -19,9 +19,9 @@
 #define TIMEOUT_S 60
 
 static void
-sleep_for(struct sites *sites, int64_t time)
+sleep_for(struct cluster_pair *cluster_pair, int64_t time)
 {
-    EXPECT_OK(fiber_sleep(time, sites->arena));
+    EXPECT_OK(fiber_sleep(time, cluster_pair->arena));
 }
 
 static const struct domain *
@@ -33,42 +33,46 @@ orders_in(struct domains *domains)
 }
 
 static enum active_status
-status(struct sites *sites)
+status(struct cluster_pair *cluster_pair)
 {
-    return domain_active(orders_in(sites_at(sites, WEST)), NULL, &sites->site[WEST].group).status;
+    return domain_active(orders_in(cluster_pair_domains(cluster_pair, WEST)), NULL,
+                         &cluster_pair->side[WEST].group)
+        .status;
 }
 
 static int64_t
-version(struct sites *sites)
+version(struct cluster_pair *cluster_pair)
 {
-    return orders_in(sites_at(sites, WEST))->record->domain->failover_version;
+    return orders_in(cluster_pair_domains(cluster_pair, WEST))->record->domain->failover_version;
 }
 
 static void
-begin(struct sites *sites)
+begin(struct cluster_pair *cluster_pair)
 {
     API(FailoverDomainRequest) *request =
-        message_new(sites->arena, API_TYPE(failover_domain_request));
+        message_new(cluster_pair->arena, API_TYPE(failover_domain_request));
     request->domain_name = "orders";
     request->domain_active_cluster_name = "west";
-    request->failover_timeout = presence_make_duration(sites->arena, TIMEOUT_S);
-    EXPECT_OK(domains_failover(sites_at(sites, WEST), request, sites->arena, NULL));
-    EXPECT_EQ(status(sites), ACTIVE_PENDING);
+    request->failover_timeout = presence_make_duration(cluster_pair->arena, TIMEOUT_S);
+    EXPECT_OK(domains_failover(cluster_pair_domains(cluster_pair, WEST), request,
+                               cluster_pair->arena, NULL));
+    EXPECT_EQ(status(cluster_pair), ACTIVE_PENDING);
 }
 
 /* "orders" is registered in east, and drains to west. */
 static void
-begin_first(struct sites *sites)
+begin_first(struct cluster_pair *cluster_pair)
 {
-    sites_register(sites, EAST, "orders", true);
-    sites_feed(sites, EAST);
-    begin(sites);
+    cluster_pair_register(cluster_pair, EAST, "orders", true);
+    cluster_pair_replicate(cluster_pair, EAST);
+    begin(cluster_pair);
 }
 
 static struct drain_ready
-ready_of(struct sites *sites, uint32_t shard, int64_t failover_version)
+ready_of(struct cluster_pair *cluster_pair, uint32_t shard, int64_t failover_version)
 {
-    return (struct drain_ready){.domain_id = orders_in(sites_at(sites, WEST))->id,
+    return (struct drain_ready){.domain_id =
+                                    orders_in(cluster_pair_domains(cluster_pair, WEST))->id,
                                 .scope = "",
                                 .name = "",
                                 .failover_version = failover_version,
@@ -79,74 +83,78 @@ ready_of(struct sites *sites, uint32_t shard, int64_t failover_version)
 }
 
 static void
-note(struct sites *sites, uint32_t shard)
+note(struct cluster_pair *cluster_pair, uint32_t shard)
 {
-    struct drain_ready ready = ready_of(sites, shard, version(sites));
-    EXPECT_OK(domains_note_ready(sites_at(sites, WEST), &ready, sites->arena));
+    struct drain_ready ready = ready_of(cluster_pair, shard, version(cluster_pair));
+    EXPECT_OK(
+        domains_note_ready(cluster_pair_domains(cluster_pair, WEST), &ready, cluster_pair->arena));
     ready.source_cluster = "south";
-    EXPECT_OK(domains_note_ready(sites_at(sites, WEST), &ready, sites->arena));
-    sleep_for(sites, NS_PER_MS);
+    EXPECT_OK(
+        domains_note_ready(cluster_pair_domains(cluster_pair, WEST), &ready, cluster_pair->arena));
+    sleep_for(cluster_pair, NS_PER_MS);
 }
 
 static struct drain_progress
-progress_of(struct sites *sites)
+progress_of(struct cluster_pair *cluster_pair)
 {
     struct drain_progress progress;
-    EXPECT_OK(domains_read_drain(sites_at(sites, WEST), orders_in(sites_at(sites, WEST))->id, "",
-                                 "", sites->arena, &progress));
+    EXPECT_OK(domains_read_drain(cluster_pair_domains(cluster_pair, WEST),
+                                 orders_in(cluster_pair_domains(cluster_pair, WEST))->id, "", "",
+                                 cluster_pair->arena, &progress));
     return progress;
 }
 
 /* How the newest failover ended; NULL: it has not. */
 static const STORED(DrainOutcome) *
-outcome_in(struct sites *sites, int site)
+outcome_in(struct cluster_pair *cluster_pair, int side)
 {
     struct domain_failovers found;
-    EXPECT_OK(domains_list_failovers(sites_at(sites, site), orders_in(sites_at(sites, site))->id,
-                                     (struct slice){0}, 10, sites->arena, &found));
+    EXPECT_OK(domains_list_failovers(cluster_pair_domains(cluster_pair, side),
+                                     orders_in(cluster_pair_domains(cluster_pair, side))->id,
+                                     (struct slice){0}, 10, cluster_pair->arena, &found));
     EXPECT(found.count > 0);
     EXPECT(found.failover[0]->n_outcomes <= 1);
     return found.failover[0]->n_outcomes == 0 ? NULL : found.failover[0]->outcomes[0];
 }
 
 static size_t
-count_rows(struct sites *sites)
+count_rows(struct cluster_pair *cluster_pair)
 {
     struct scan scan = {.partition = PARTITION_OF_DOMAINS, .kind = ROW_DOMAIN_DRAIN};
     struct rows rows;
-    EXPECT_OK(store_scan(sites->site[WEST].store, &scan, sites->arena, &rows));
+    EXPECT_OK(store_scan(cluster_pair->side[WEST].store, &scan, cluster_pair->arena, &rows));
     return rows.count;
 }
 
 static uint64_t
-counted(struct sites *sites, const char *name)
+counted(struct cluster_pair *cluster_pair, const char *name)
 {
-    return counter_value(metrics_counter(sites->metrics, name, "", NULL));
+    return counter_value(metrics_counter(cluster_pair->metrics, name, "", NULL));
 }
 
 static void
-expect_end(struct sites *sites, STORED(DrainEnd) end)
+expect_end(struct cluster_pair *cluster_pair, STORED(DrainEnd) end)
 {
-    EXPECT(outcome_in(sites, WEST) != NULL);
-    EXPECT_EQ(outcome_in(sites, WEST)->end, end);
-    EXPECT_EQ(count_rows(sites), 0);
+    EXPECT(outcome_in(cluster_pair, WEST) != NULL);
+    EXPECT_EQ(outcome_in(cluster_pair, WEST)->end, end);
+    EXPECT_EQ(count_rows(cluster_pair), 0);
 }
 
 /* --- all are ready ---- */
 
 static void
-play_complete(struct sites *sites)
+play_complete(struct cluster_pair *cluster_pair)
 {
-    begin_first(sites);
-    uint64_t before = domains_notification_version(sites_at(sites, WEST));
-    EXPECT_EQ(progress_of(sites).shard_count, 0);
-    note(sites, 2);
-    note(sites, 0);
-    note(sites, 2);
-    note(sites, 3);
-    note(sites, 3);
-    EXPECT_EQ(status(sites), ACTIVE_PENDING);
-    struct drain_progress progress = progress_of(sites);
+    begin_first(cluster_pair);
+    uint64_t before = domains_notification_version(cluster_pair_domains(cluster_pair, WEST));
+    EXPECT_EQ(progress_of(cluster_pair).shard_count, 0);
+    note(cluster_pair, 2);
+    note(cluster_pair, 0);
+    note(cluster_pair, 2);
+    note(cluster_pair, 3);
+    note(cluster_pair, 3);
+    EXPECT_EQ(status(cluster_pair), ACTIVE_PENDING);
+    struct drain_progress progress = progress_of(cluster_pair);
     EXPECT_EQ(progress.ready_count, 3);
     EXPECT_EQ(progress.shard_count, SHARDS);
     EXPECT_EQ(progress.cluster_count, 2);
@@ -157,61 +165,65 @@ play_complete(struct sites *sites)
     }
     EXPECT_EQ(progress.pending_count, 1);
     EXPECT_EQ(progress.pending[0], 1);
-    struct gauge *gauge = metrics_gauge(sites->metrics, "cadence_failover_marker_count", "", NULL);
+    struct gauge *gauge =
+        metrics_gauge(cluster_pair->metrics, "cadence_failover_marker_count", "", NULL);
     EXPECT_EQ(gauge_value(gauge), 6);
     EXPECT_EQ(progress.end_time - progress.start_time, TIMEOUT_S * NS_PER_S);
-    note(sites, 1);
-    EXPECT_EQ(status(sites), ACTIVE_HERE);
-    EXPECT_EQ(version(sites), 1);
-    EXPECT_EQ(domains_notification_version(sites_at(sites, WEST)), before + 1);
-    EXPECT(!progress_of(sites).is_found);
+    note(cluster_pair, 1);
+    EXPECT_EQ(status(cluster_pair), ACTIVE_HERE);
+    EXPECT_EQ(version(cluster_pair), 1);
+    EXPECT_EQ(domains_notification_version(cluster_pair_domains(cluster_pair, WEST)), before + 1);
+    EXPECT(!progress_of(cluster_pair).is_found);
     EXPECT_EQ(gauge_value(gauge), 0);
-    EXPECT_EQ(counted(sites, "cadence_graceful_failover_completed"), 1);
-    EXPECT_EQ(counted(sites, "cadence_failover_marker_received"), 2 * SHARDS);
-    EXPECT_EQ(histogram_count(
-                  metrics_histogram(sites->metrics, "cadence_graceful_failover_latency", "", NULL)),
+    EXPECT_EQ(counted(cluster_pair, "cadence_graceful_failover_completed"), 1);
+    EXPECT_EQ(counted(cluster_pair, "cadence_failover_marker_received"), 2 * SHARDS);
+    EXPECT_EQ(histogram_count(metrics_histogram(cluster_pair->metrics,
+                                                "cadence_graceful_failover_latency", "", NULL)),
               1);
-    expect_end(sites, CADENZA__STORAGE__V1__DRAIN_END__DRAIN_END_COMPLETE);
-    EXPECT_EQ(outcome_in(sites, WEST)->n_missing_shards, 0);
+    expect_end(cluster_pair, CADENZA__STORAGE__V1__DRAIN_END__DRAIN_END_COMPLETE);
+    EXPECT_EQ(outcome_in(cluster_pair, WEST)->n_missing_shards, 0);
     /* The source hears that it is over, and how it ended. */
-    sites_feed(sites, WEST);
-    EXPECT(domain_find_drain(orders_in(sites_at(sites, EAST)), NULL) == NULL);
-    EXPECT_EQ(outcome_in(sites, EAST)->end, CADENZA__STORAGE__V1__DRAIN_END__DRAIN_END_COMPLETE);
-    note(sites, 1); /* nobody waits for it any more */
-    EXPECT_EQ(count_rows(sites), 0);
+    cluster_pair_replicate(cluster_pair, WEST);
+    EXPECT(domain_find_drain(orders_in(cluster_pair_domains(cluster_pair, EAST)), NULL) == NULL);
+    EXPECT_EQ(outcome_in(cluster_pair, EAST)->end,
+              CADENZA__STORAGE__V1__DRAIN_END__DRAIN_END_COMPLETE);
+    note(cluster_pair, 1); /* nobody waits for it any more */
+    EXPECT_EQ(count_rows(cluster_pair), 0);
 }
 
 TEST(drains, end_when_every_shard_of_the_source_is_ready_each_counted_once, "F-016", "F-025",
      "F-026", "F-029", "F-032", "F-034")
 {
-    sites_play(play_complete);
+    cluster_pair_simulate(play_complete);
 }
 
 /* --- one cluster is silent ---- */
 
 static void
-play_silent(struct sites *sites)
+play_silent(struct cluster_pair *cluster_pair)
 {
-    begin_first(sites);
+    begin_first(cluster_pair);
     for (uint32_t i = 0; i < SHARDS; i++) {
-        struct drain_ready ready = ready_of(sites, i, version(sites));
-        EXPECT_OK(domains_note_ready(sites_at(sites, WEST), &ready, sites->arena));
+        struct drain_ready ready = ready_of(cluster_pair, i, version(cluster_pair));
+        EXPECT_OK(domains_note_ready(cluster_pair_domains(cluster_pair, WEST), &ready,
+                                     cluster_pair->arena));
     }
-    struct drain_progress progress = progress_of(sites), *all = NULL;
+    struct drain_progress progress = progress_of(cluster_pair), *all = NULL;
     size_t count = 0;
     EXPECT_EQ(progress.ready_count, 0); /* of no number all are ready */
     EXPECT_EQ(progress.pending_count, SHARDS);
     EXPECT_EQ(progress.clusters[0].ready_count, SHARDS);
     EXPECT_EQ(progress.clusters[1].shard_count, 0);
-    EXPECT_OK(domains_list_drains(sites_at(sites, WEST), orders_in(sites_at(sites, WEST))->id,
-                                  sites->arena, &all, &count));
+    EXPECT_OK(domains_list_drains(cluster_pair_domains(cluster_pair, WEST),
+                                  orders_in(cluster_pair_domains(cluster_pair, WEST))->id,
+                                  cluster_pair->arena, &all, &count));
     EXPECT_EQ(count, 1);
     EXPECT_EQ(all[0].ready_count, 0);
-    EXPECT_EQ(all[0].failover_version, version(sites));
-    sites_failover(sites, WEST, "orders", WEST);
-    sleep_for(sites, NS_PER_MS);
-    expect_end(sites, CADENZA__STORAGE__V1__DRAIN_END__DRAIN_END_FORCED);
-    const STORED(DrainOutcome) *outcome = outcome_in(sites, WEST);
+    EXPECT_EQ(all[0].failover_version, version(cluster_pair));
+    cluster_pair_failover(cluster_pair, WEST, "orders", WEST);
+    sleep_for(cluster_pair, NS_PER_MS);
+    expect_end(cluster_pair, CADENZA__STORAGE__V1__DRAIN_END__DRAIN_END_FORCED);
+    const STORED(DrainOutcome) *outcome = outcome_in(cluster_pair, WEST);
     EXPECT_EQ(outcome->n_clusters, 2);
     EXPECT_TEXT(outcome->clusters[0]->name, "east");
     EXPECT_EQ(outcome->clusters[0]->ready_count, SHARDS);
@@ -222,52 +234,52 @@ play_silent(struct sites *sites)
 
 TEST(drains, count_a_cluster_from_which_nothing_came_as_not_ready)
 {
-    sites_play(play_silent);
+    cluster_pair_simulate(play_silent);
 }
 
 /* --- in the middle everything stops ---- */
 
 static void
-play_restart(struct sites *sites)
+play_restart(struct cluster_pair *cluster_pair)
 {
-    begin_first(sites);
+    begin_first(cluster_pair);
     for (uint32_t i = 0; i < SHARDS; i++) {
-        EXPECT_EQ(status(sites), ACTIVE_PENDING);
-        note(sites, i);
-        sites_reopen(sites, WEST);
-        sleep_for(sites, NS_PER_MS);
+        EXPECT_EQ(status(cluster_pair), ACTIVE_PENDING);
+        note(cluster_pair, i);
+        cluster_pair_reopen(cluster_pair, WEST);
+        sleep_for(cluster_pair, NS_PER_MS);
     }
-    EXPECT_EQ(status(sites), ACTIVE_HERE);
-    expect_end(sites, CADENZA__STORAGE__V1__DRAIN_END__DRAIN_END_COMPLETE);
+    EXPECT_EQ(status(cluster_pair), ACTIVE_HERE);
+    expect_end(cluster_pair, CADENZA__STORAGE__V1__DRAIN_END__DRAIN_END_COMPLETE);
 }
 
 TEST(drains, go_on_after_every_restart_where_they_were, "F-035", "F-036")
 {
-    sites_play(play_restart);
+    cluster_pair_simulate(play_restart);
 }
 
 /* --- the time is up ---- */
 
 static void
-play_timeout(struct sites *sites)
+play_timeout(struct cluster_pair *cluster_pair)
 {
-    begin_first(sites);
-    note(sites, 0);
-    note(sites, 3);
-    struct drain_ready parked = ready_of(sites, 2, 1);
-    EXPECT_OK(
-        domains_note_blocked(sites_at(sites, WEST), &parked, "a row of w is parked", sites->arena));
-    EXPECT_EQ(progress_of(sites).missing_count, 4);
-    EXPECT_TEXT(progress_of(sites).missing[1], "east shard 2: a row of w is parked");
-    int64_t end = progress_of(sites).end_time;
-    sleep_for(sites, end - clock_wall() - NS_PER_MS);
-    EXPECT_EQ(status(sites), ACTIVE_PENDING);
-    sleep_for(sites, 20 * NS_PER_MS);
-    EXPECT_EQ(status(sites), ACTIVE_HERE);
-    EXPECT_EQ(version(sites), 1);
-    expect_end(sites, CADENZA__STORAGE__V1__DRAIN_END__DRAIN_END_TIMED_OUT);
-    const STORED(DrainOutcome) *outcome = outcome_in(sites, WEST);
-    EXPECT_EQ(counted(sites, "cadence_graceful_failover_failures"), 1);
+    begin_first(cluster_pair);
+    note(cluster_pair, 0);
+    note(cluster_pair, 3);
+    struct drain_ready dead_lettered = ready_of(cluster_pair, 2, 1);
+    EXPECT_OK(domains_note_blocked(cluster_pair_domains(cluster_pair, WEST), &dead_lettered,
+                                   "a row of w is parked", cluster_pair->arena));
+    EXPECT_EQ(progress_of(cluster_pair).missing_count, 4);
+    EXPECT_TEXT(progress_of(cluster_pair).missing[1], "east shard 2: a row of w is parked");
+    int64_t end = progress_of(cluster_pair).end_time;
+    sleep_for(cluster_pair, end - clock_wall() - NS_PER_MS);
+    EXPECT_EQ(status(cluster_pair), ACTIVE_PENDING);
+    sleep_for(cluster_pair, 20 * NS_PER_MS);
+    EXPECT_EQ(status(cluster_pair), ACTIVE_HERE);
+    EXPECT_EQ(version(cluster_pair), 1);
+    expect_end(cluster_pair, CADENZA__STORAGE__V1__DRAIN_END__DRAIN_END_TIMED_OUT);
+    const STORED(DrainOutcome) *outcome = outcome_in(cluster_pair, WEST);
+    EXPECT_EQ(counted(cluster_pair, "cadence_graceful_failover_failures"), 1);
     EXPECT_EQ(outcome->n_missing_shards, 2);
     EXPECT_EQ(outcome->missing_shards[0], 1);
     EXPECT_EQ(outcome->missing_shards[1], 2);
@@ -275,82 +287,85 @@ play_timeout(struct sites *sites)
     EXPECT_TEXT(outcome->missing[0], "east shard 1: no marker came");
     EXPECT_TEXT(outcome->missing[1], "east shard 2: a row of w is parked");
     EXPECT_TEXT(outcome->missing[2], "south shard 1: no marker came");
-    note(sites, 1); /* too late */
-    EXPECT_EQ(count_rows(sites), 0);
+    note(cluster_pair, 1); /* too late */
+    EXPECT_EQ(count_rows(cluster_pair), 0);
 }
 
 TEST(drains, end_with_their_time_and_tell_which_shards_were_missing, "F-027", "F-028", "F-041")
 {
-    sites_play(play_timeout);
+    cluster_pair_simulate(play_timeout);
 }
 
 static void
-play_late_restart(struct sites *sites)
+play_late_restart(struct cluster_pair *cluster_pair)
 {
-    begin_first(sites);
-    struct site *site = &sites->site[WEST];
-    domains_close(site->domains); /* nobody is there when its time is up */
-    sleep_for(sites, 2 * TIMEOUT_S * NS_PER_S);
+    begin_first(cluster_pair);
+    struct side *side = &cluster_pair->side[WEST];
+    domains_close(side->domains); /* nobody is there when its time is up */
+    sleep_for(cluster_pair, 2 * TIMEOUT_S * NS_PER_S);
     struct domains_options options = {
-        .store = site->store, .group = &site->group, .dynamic = sites->dynamic};
-    EXPECT_OK(domains_open(&options, sites->arena, &site->domains));
-    sleep_for(sites, NS_PER_MS);
-    EXPECT_EQ(status(sites), ACTIVE_HERE);
-    expect_end(sites, CADENZA__STORAGE__V1__DRAIN_END__DRAIN_END_TIMED_OUT);
+        .store = side->store, .group = &side->group, .dynamic = cluster_pair->dynamic};
+    EXPECT_OK(domains_open(&options, cluster_pair->arena, &side->domains));
+    sleep_for(cluster_pair, NS_PER_MS);
+    EXPECT_EQ(status(cluster_pair), ACTIVE_HERE);
+    expect_end(cluster_pair, CADENZA__STORAGE__V1__DRAIN_END__DRAIN_END_TIMED_OUT);
 }
 
 TEST(drains, whose_time_was_up_while_nobody_ran_end_at_the_start)
 {
-    sites_play(play_late_restart);
+    cluster_pair_simulate(play_late_restart);
 }
 
 /* --- something else ends it ---- */
 
 static void
-play_force(struct sites *sites)
+play_force(struct cluster_pair *cluster_pair)
 {
-    begin_first(sites);
-    note(sites, 0);
-    sites_failover(sites, WEST, "orders", WEST);
-    EXPECT_EQ(status(sites), ACTIVE_HERE);
-    EXPECT_EQ(version(sites), 1);
-    sleep_for(sites, NS_PER_MS);
-    expect_end(sites, CADENZA__STORAGE__V1__DRAIN_END__DRAIN_END_FORCED);
+    begin_first(cluster_pair);
+    note(cluster_pair, 0);
+    cluster_pair_failover(cluster_pair, WEST, "orders", WEST);
+    EXPECT_EQ(status(cluster_pair), ACTIVE_HERE);
+    EXPECT_EQ(version(cluster_pair), 1);
+    sleep_for(cluster_pair, NS_PER_MS);
+    expect_end(cluster_pair, CADENZA__STORAGE__V1__DRAIN_END__DRAIN_END_FORCED);
 }
 
 TEST(drains, are_completed_by_force_with_the_version_that_they_have, "F-038")
 {
-    sites_play(play_force);
+    cluster_pair_simulate(play_force);
 }
 
 static void
-play_superseded(struct sites *sites)
+play_superseded(struct cluster_pair *cluster_pair)
 {
-    begin_first(sites);
-    note(sites, 0);
-    note(sites, 1);
-    sites_feed(sites, WEST);
-    sites_failover(sites, EAST, "orders", EAST);
-    sites_feed(sites, EAST);
-    EXPECT_EQ(status(sites), ACTIVE_ELSEWHERE);
-    sleep_for(sites, NS_PER_MS);
-    EXPECT_EQ(count_rows(sites), 0);
-    begin(sites);
-    EXPECT_EQ(version(sites), 11);
-    struct drain_ready old = ready_of(sites, 2, 1), new = ready_of(sites, 2, 21);
-    EXPECT_OK(domains_note_ready(sites_at(sites, WEST), &old, sites->arena));
-    EXPECT_EQ(progress_of(sites).ready_count, 0);
+    begin_first(cluster_pair);
+    note(cluster_pair, 0);
+    note(cluster_pair, 1);
+    cluster_pair_replicate(cluster_pair, WEST);
+    cluster_pair_failover(cluster_pair, EAST, "orders", EAST);
+    cluster_pair_replicate(cluster_pair, EAST);
+    EXPECT_EQ(status(cluster_pair), ACTIVE_ELSEWHERE);
+    sleep_for(cluster_pair, NS_PER_MS);
+    EXPECT_EQ(count_rows(cluster_pair), 0);
+    begin(cluster_pair);
+    EXPECT_EQ(version(cluster_pair), 11);
+    struct drain_ready old = ready_of(cluster_pair, 2, 1), new = ready_of(cluster_pair, 2, 21);
+    EXPECT_OK(
+        domains_note_ready(cluster_pair_domains(cluster_pair, WEST), &old, cluster_pair->arena));
+    EXPECT_EQ(progress_of(cluster_pair).ready_count, 0);
     /* What is newer than all that is known here is another host's doing: try again. */
-    EXPECT_KIND(domains_note_ready(sites_at(sites, WEST), &new, sites->arena), ERR_UNAVAILABLE);
+    EXPECT_KIND(
+        domains_note_ready(cluster_pair_domains(cluster_pair, WEST), &new, cluster_pair->arena),
+        ERR_UNAVAILABLE);
     for (uint32_t i = 0; i < SHARDS; i++)
-        note(sites, i);
-    EXPECT_EQ(status(sites), ACTIVE_HERE);
-    expect_end(sites, CADENZA__STORAGE__V1__DRAIN_END__DRAIN_END_COMPLETE);
+        note(cluster_pair, i);
+    EXPECT_EQ(status(cluster_pair), ACTIVE_HERE);
+    expect_end(cluster_pair, CADENZA__STORAGE__V1__DRAIN_END__DRAIN_END_COMPLETE);
 }
 
 TEST(drains, of_an_older_version_count_for_nothing, "F-030", "F-037")
 {
-    sites_play(play_superseded);
+    cluster_pair_simulate(play_superseded);
 }
 
 /* The row that says how a drain ended. With it the coordinator begins to work, and the seed decides
@@ -367,139 +382,140 @@ is_end_left(enum row_kind kind, struct slice value, struct arena *arena)
 
 /* The coordinator of the next life finds it, and tells the other cluster, too. */
 static void
-expect_end_found(struct sites *sites, STORED(DrainEnd) end)
+expect_end_found(struct cluster_pair *cluster_pair, STORED(DrainEnd) end)
 {
-    sleep_for(sites, NS_PER_MS);
+    sleep_for(cluster_pair, NS_PER_MS);
     struct domain_failovers found;
-    const struct domain *domain = orders_in(sites_at(sites, WEST));
+    const struct domain *domain = orders_in(cluster_pair_domains(cluster_pair, WEST));
     const STORED(FailoverRecord) *entry = NULL;
-    for (int site = WEST; site >= EAST; site--) {
-        EXPECT_OK(domains_list_failovers(sites_at(sites, site), domain->id, (struct slice){0}, 10,
-                                         sites->arena, &found));
+    for (int side = WEST; side >= EAST; side--) {
+        EXPECT_OK(domains_list_failovers(cluster_pair_domains(cluster_pair, side), domain->id,
+                                         (struct slice){0}, 10, cluster_pair->arena, &found));
         for (size_t i = 0; i < found.count; i++)
             entry = found.failover[i]->failover_version == 1 ? found.failover[i] : entry;
         EXPECT(entry != NULL);
         EXPECT_EQ(entry->n_outcomes, 1);
         EXPECT_EQ(entry->outcomes[0]->end, end);
         EXPECT_EQ(entry->outcomes[0]->n_missing, 2 * (SHARDS - 1));
-        sites_feed(sites, WEST);
+        cluster_pair_replicate(cluster_pair, WEST);
     }
-    EXPECT_EQ(count_rows(sites), 0);
-    EXPECT_EQ(counted(sites, "cadence_graceful_failover_failures"), 1); /* not by the life before */
+    EXPECT_EQ(count_rows(cluster_pair), 0);
+    EXPECT_EQ(counted(cluster_pair, "cadence_graceful_failover_failures"),
+              1); /* not by the life before */
 }
 
 static void
-play_until_forced(struct sites *sites)
+play_until_forced(struct cluster_pair *cluster_pair)
 {
-    begin_first(sites);
-    sites_feed(sites, WEST);
-    note(sites, 0);
-    sites_failover(sites, WEST, "orders", WEST);
+    begin_first(cluster_pair);
+    cluster_pair_replicate(cluster_pair, WEST);
+    note(cluster_pair, 0);
+    cluster_pair_failover(cluster_pair, WEST, "orders", WEST);
 }
 
 static void
-play_forced_and_gone(struct sites *sites)
+play_forced_and_gone(struct cluster_pair *cluster_pair)
 {
-    expect_end_found(sites, CADENZA__STORAGE__V1__DRAIN_END__DRAIN_END_FORCED);
+    expect_end_found(cluster_pair, CADENZA__STORAGE__V1__DRAIN_END__DRAIN_END_FORCED);
 }
 
 static void
-play_until_superseded(struct sites *sites)
+play_until_superseded(struct cluster_pair *cluster_pair)
 {
-    begin_first(sites);
-    sites_feed(sites, WEST);
-    note(sites, 0);
-    sites_failover(sites, EAST, "orders", EAST);
-    sites_feed(sites, EAST);
+    begin_first(cluster_pair);
+    cluster_pair_replicate(cluster_pair, WEST);
+    note(cluster_pair, 0);
+    cluster_pair_failover(cluster_pair, EAST, "orders", EAST);
+    cluster_pair_replicate(cluster_pair, EAST);
 }
 
 static void
-play_superseded_and_gone(struct sites *sites)
+play_superseded_and_gone(struct cluster_pair *cluster_pair)
 {
-    expect_end_found(sites, CADENZA__STORAGE__V1__DRAIN_END__DRAIN_END_SUPERSEDED);
+    expect_end_found(cluster_pair, CADENZA__STORAGE__V1__DRAIN_END__DRAIN_END_SUPERSEDED);
 }
 
 TEST(drains, that_something_else_ended_say_how_after_a_crash_in_between)
 {
-    sites_play_crash(play_until_forced, is_end_left, play_forced_and_gone);
-    sites_play_crash(play_until_superseded, is_end_left, play_superseded_and_gone);
+    cluster_pair_simulate_crash(play_until_forced, is_end_left, play_forced_and_gone);
+    cluster_pair_simulate_crash(play_until_superseded, is_end_left, play_superseded_and_gone);
 }
 
 /* --- what is left behind ---- */
 
 static void
-play_sweep(struct sites *sites)
+play_sweep(struct cluster_pair *cluster_pair)
 {
-    begin_first(sites);
-    note(sites, 0);
+    begin_first(cluster_pair);
+    note(cluster_pair, 0);
     /* A row that was on its way when its drain ended: by a host that is gone now. */
     uint64_t guard = 0;
-    struct store *store = sites->site[WEST].store;
-    EXPECT_OK(store_guard(store, PARTITION_OF_DOMAINS, sites->arena, &guard));
-    struct batch *batch = batch_new(sites->arena, PARTITION_OF_DOMAINS, guard);
+    struct store *store = cluster_pair->side[WEST].store;
+    EXPECT_OK(store_guard(store, PARTITION_OF_DOMAINS, cluster_pair->arena, &guard));
+    struct batch *batch = batch_new(cluster_pair->arena, PARTITION_OF_DOMAINS, guard);
     struct key_writer key;
-    key_begin(&key, sites->arena);
+    key_begin(&key, cluster_pair->arena);
     key_text(&key, slice_text("some domain"));
     key_text(&key, slice_text(""));
     key_text(&key, slice_text(""));
     key_i64(&key, 1);
     batch_put(batch, ROW_DOMAIN_DRAIN, key_end(&key), slice_text("old"));
-    EXPECT_OK(store_commit(store, batch, guard, sites->arena));
-    EXPECT_EQ(count_rows(sites), 3);
-    sites_reopen(sites, WEST);
-    sleep_for(sites, NS_PER_MS);
-    EXPECT_EQ(count_rows(sites), 2);
-    EXPECT_EQ(status(sites), ACTIVE_PENDING);
+    EXPECT_OK(store_commit(store, batch, guard, cluster_pair->arena));
+    EXPECT_EQ(count_rows(cluster_pair), 3);
+    cluster_pair_reopen(cluster_pair, WEST);
+    sleep_for(cluster_pair, NS_PER_MS);
+    EXPECT_EQ(count_rows(cluster_pair), 2);
+    EXPECT_EQ(status(cluster_pair), ACTIVE_PENDING);
 }
 
 /* Nothing is kept of a drain that is over (Cadence: for an hour). */
 TEST(drains, that_are_over_leave_no_rows_behind, "F-031")
 {
-    sites_play(play_sweep);
+    cluster_pair_simulate(play_sweep);
 }
 
 /* --- two hosts on one store ---- */
 
 static void
-play_twins(struct sites *sites)
+play_twins(struct cluster_pair *cluster_pair)
 {
-    struct site *site = &sites->site[WEST];
+    struct side *side = &cluster_pair->side[WEST];
     struct store *stores[2];
-    sites_register(sites, EAST, "orders", true);
-    sites_feed(sites, EAST);
-    domains_close(site->domains);
-    struct domains *twins[2] = {sites_open_twin(sites, WEST, &stores[0]),
-                                sites_open_twin(sites, WEST, &stores[1])};
-    site->domains = twins[0];
-    begin(sites);
+    cluster_pair_register(cluster_pair, EAST, "orders", true);
+    cluster_pair_replicate(cluster_pair, EAST);
+    domains_close(side->domains);
+    struct domains *twins[2] = {cluster_pair_open_twin(cluster_pair, WEST, &stores[0]),
+                                cluster_pair_open_twin(cluster_pair, WEST, &stores[1])};
+    side->domains = twins[0];
+    begin(cluster_pair);
     uint64_t before = domains_notification_version(twins[0]);
     for (uint32_t i = 0; i < 2 * SHARDS; i++) {
-        struct drain_ready ready = ready_of(sites, i / 2, 1);
+        struct drain_ready ready = ready_of(cluster_pair, i / 2, 1);
         ready.source_cluster = i % 2 == 0 ? "east" : "south";
-        struct error *err = domains_note_ready(twins[i % 2], &ready, sites->arena);
+        struct error *err = domains_note_ready(twins[i % 2], &ready, cluster_pair->arena);
         while (err != NULL && err->kind == ERR_UNAVAILABLE) { /* it has not heard of it */
-            sleep_for(sites, NS_PER_S);
-            err = domains_note_ready(twins[i % 2], &ready, sites->arena);
+            sleep_for(cluster_pair, NS_PER_S);
+            err = domains_note_ready(twins[i % 2], &ready, cluster_pair->arena);
         }
         EXPECT_OK(err);
     }
-    sleep_for(sites, 3 * NS_PER_S);
+    sleep_for(cluster_pair, 3 * NS_PER_S);
     for (int i = 0; i < 2; i++) {
         const struct domain *domain = orders_in(twins[i]);
-        EXPECT_EQ(domain_active(domain, NULL, &site->group).status, ACTIVE_HERE);
+        EXPECT_EQ(domain_active(domain, NULL, &side->group).status, ACTIVE_HERE);
         EXPECT_EQ(domains_notification_version(twins[i]), before + 1);
     }
-    expect_end(sites, CADENZA__STORAGE__V1__DRAIN_END__DRAIN_END_COMPLETE);
+    expect_end(cluster_pair, CADENZA__STORAGE__V1__DRAIN_END__DRAIN_END_COMPLETE);
     domains_close(twins[1]);
     store_close(stores[1]);
     domains_close(twins[0]);
     store_close(stores[0]);
     struct domains_options options = {
-        .store = site->store, .group = &site->group, .dynamic = sites->dynamic};
-    EXPECT_OK(domains_open(&options, sites->arena, &site->domains));
+        .store = side->store, .group = &side->group, .dynamic = cluster_pair->dynamic};
+    EXPECT_OK(domains_open(&options, cluster_pair->arena, &side->domains));
 }
 
 TEST(drains, are_ended_once_by_two_hosts_that_hear_of_different_shards)
 {
-    sites_play(play_twins);
+    cluster_pair_simulate(play_twins);
 }

@@ -1,30 +1,30 @@
 /* entities.c - the table of entities: writing, following and reading it. See domains.h.
  *
  * The table is a part of the domains: its rows are in their partition, a change of rows leaves the
- * next notification version and a row of the log, and is told to every loop and listener in order
- * with the changes of domains. So what a step of a shard is decided on is one version of both. */
+ * next notification version and a row of the log, and reaches every loop and listener in order with
+ * the changes of domains. So a step of a shard is decided on one version of both. */
 #include <stdlib.h>
 
 #include "base/check.h"
 #include "domain/inside.h"
 #include "fiber/clock.h"
-#include "fiber/mark.h"
+#include "fiber/probe.h"
 #include "route/route.h"
 #include "store/key.h"
 #include "wire/message.h"
 
 /* --- writing ---------------------------------------------------------------------------------- */
 
-/* The request of a wish. */
-struct entity_wishes {
-    const struct entity_wish *wishes;
+/* What a request to change entities asks for. */
+struct entity_changes {
+    const struct entity_change *changes;
     size_t count;
 };
 
 static struct entity_rules
-entity_rules_now(const struct wish *wish, const struct domain_rules *rules)
+entity_rules_now(const struct change_request *change_request, const struct domain_rules *rules)
 {
-    const struct domains *domains = wish->domains;
+    const struct domains *domains = change_request->domains;
     struct dynamic_filter filter = DYNAMIC_NO_FILTER;
     return (struct entity_rules){
         .group = domains->options.group,
@@ -37,20 +37,22 @@ entity_rules_now(const struct wish *wish, const struct domain_rules *rules)
 
 /* Of the rows, each is named once: nothing of the first is seen by the second. */
 static struct error *
-decide_wishes(const struct wish *wish, const struct domain_rules *rules,
-              const struct domain_moment *moment, struct domain_decision *decision)
+decide_changes(const struct change_request *change_request, const struct domain_rules *rules,
+               const struct domain_moment *moment, struct domain_decision *decision)
 {
-    const struct entity_wishes *asked = wish->request;
-    struct entity_rules entity_rules = entity_rules_now(wish, rules);
+    const struct entity_changes *requested = change_request->request;
+    struct entity_rules entity_rules = entity_rules_now(change_request, rules);
+    check(requested->count > 0 && requested->count <= ENTITIES_PER_CHANGE);
     *decision = (struct domain_decision){.what = DOMAIN_UNCHANGED};
-    decision->entities = arena_zalloc(wish->arena, asked->count, sizeof(STORED(EntityRecord) *));
-    for (size_t i = 0; i < asked->count; i++) {
-        const struct entity_wish *one = &asked->wishes[i];
+    decision->entities =
+        arena_zalloc(change_request->arena, requested->count, sizeof(STORED(EntityRecord) *));
+    for (size_t i = 0; i < requested->count; i++) {
+        const struct entity_change *one = &requested->changes[i];
         const struct entity *current =
-            book_find_entity(&wish->domains->newest, one->type, one->key);
+            domain_cache_find_entity(&change_request->domains->newest, one->type, one->key);
         STORED(EntityRecord) *next = NULL;
         struct error *err =
-            entity_decide(current, one, &entity_rules, moment->now, wish->arena, &next);
+            entity_decide(current, one, &entity_rules, moment->now, change_request->arena, &next);
         if (err != NULL)
             return err;
         if (next == NULL)
@@ -64,33 +66,34 @@ decide_wishes(const struct wish *wish, const struct domain_rules *rules,
 }
 
 static void
-wish_run_there(void *argument)
+change_request_run_there(void *argument)
 {
-    wish_run(argument);
+    change_request_run(argument);
 }
 
 static struct error *
-grant(struct wish *wish)
+grant(struct change_request *change_request)
 {
-    struct error *err = route_to_domains(wish_run_there, wish, wish->arena);
-    domain_drop(wish->changed);
-    return err != NULL ? err : wish->err;
+    struct error *err =
+        route_to_domains(change_request_run_there, change_request, change_request->arena);
+    domain_drop(change_request->changed);
+    return err != NULL ? err : change_request->err;
 }
 
 struct error *
-domains_set_entities(struct domains *domains, const struct entity_wish *wishes, size_t count,
+domains_set_entities(struct domains *domains, const struct entity_change *changes, size_t count,
                      struct arena *arena)
 {
     for (size_t i = 0; i < count;) {
         size_t left = count - i;
-        struct entity_wishes part = {&wishes[i],
-                                     left > ENTITIES_PER_CHANGE ? ENTITIES_PER_CHANGE : left};
-        struct wish wish = {.domains = domains,
-                            .name = "",
-                            .request = &part,
-                            .decide = decide_wishes,
-                            .arena = arena};
-        struct error *err = grant(&wish);
+        struct entity_changes part = {&changes[i],
+                                      left > ENTITIES_PER_CHANGE ? ENTITIES_PER_CHANGE : left};
+        struct change_request change_request = {.domains = domains,
+                                                .name = "",
+                                                .request = &part,
+                                                .decide = decide_changes,
+                                                .arena = arena};
+        struct error *err = grant(&change_request);
         if (err != NULL)
             return err;
         i += part.count;
@@ -100,25 +103,27 @@ domains_set_entities(struct domains *domains, const struct entity_wish *wishes, 
 
 /* --- what comes from other clusters ----------------------------------------------------------- */
 
-/* A row that can never be applied is left out and told in the log: it comes again with the next
- * change of the entity. */
+/* A row that can never be applied is left out and logged: it comes again with the next change of
+ * the entity. */
 static struct error *
-decide_rows(const struct wish *wish, const struct domain_rules *rules,
+decide_rows(const struct change_request *change_request, const struct domain_rules *rules,
             const struct domain_moment *moment, struct domain_decision *decision)
 {
-    const struct entity_records *asked = wish->request;
-    const struct domains *domains = wish->domains;
+    const struct entity_records *requested = change_request->request;
+    const struct domains *domains = change_request->domains;
+    check(requested->count > 0 && requested->count <= ENTITIES_PER_CHANGE);
     *decision = (struct domain_decision){.what = DOMAIN_UNCHANGED};
-    decision->entities = arena_zalloc(wish->arena, asked->count, sizeof(*decision->entities));
-    for (size_t i = 0; i < asked->count; i++) {
-        STORED(EntityRecord) *row = asked->records[i];
+    decision->entities =
+        arena_zalloc(change_request->arena, requested->count, sizeof(*decision->entities));
+    for (size_t i = 0; i < requested->count; i++) {
+        STORED(EntityRecord) *row = requested->records[i];
         bool is_newer = false;
-        struct error *err =
-            entity_decide_replicated(book_find_entity(&domains->newest, row->type, row->key), row,
-                                     domains->options.group, wish->arena, &is_newer);
+        struct error *err = entity_decide_replicated(
+            domain_cache_find_entity(&domains->newest, row->type, row->key), row,
+            domains->options.group, change_request->arena, &is_newer);
         if (err != NULL)
             log_fail(domains->options.log, "A row of the entity table cannot be applied.",
-                     log_text("source-cluster", wish->source), log_error(err));
+                     log_text("source-cluster", change_request->source), log_error(err));
         if (is_newer)
             decision->entities[decision->entity_count++] = row;
     }
@@ -135,16 +140,16 @@ domains_apply_entities(struct domains *domains, const char *source,
         size_t left = records->count - i;
         struct entity_records part = {&records->records[i],
                                       left > ENTITIES_PER_CHANGE ? ENTITIES_PER_CHANGE : left};
-        struct wish wish = {.domains = domains,
-                            .name = "",
-                            .request = &part,
-                            .decide = decide_rows,
-                            .source = source,
-                            .arena = arena};
-        struct error *err = grant(&wish);
+        struct change_request change_request = {.domains = domains,
+                                                .name = "",
+                                                .request = &part,
+                                                .decide = decide_rows,
+                                                .source = source,
+                                                .arena = arena};
+        struct error *err = grant(&change_request);
         if (err != NULL)
             return err;
-        mark("entities_applied");
+        probe("entities_applied");
         i += part.count;
     }
     return NULL;
@@ -152,22 +157,22 @@ domains_apply_entities(struct domains *domains, const char *source,
 
 /* --- reading ---------------------------------------------------------------------------------- */
 
-static const struct book *
-book_here(const struct domains *domains)
+static const struct domain_cache *
+domain_cache_here(const struct domains *domains)
 {
-    return &domains->books[loop_index(loop_self())];
+    return &domains->domain_caches[loop_index(loop_self())];
 }
 
 const struct entity *
 domains_find_entity(const struct domains *domains, const char *type, const char *key)
 {
-    return book_find_entity(book_here(domains), type, key);
+    return domain_cache_find_entity(domain_cache_here(domains), type, key);
 }
 
 size_t
 domains_entity_count(const struct domains *domains)
 {
-    return map_count(book_here(domains)->entities);
+    return map_count(domain_cache_here(domains)->entities);
 }
 
 size_t
@@ -179,8 +184,8 @@ domains_entity_room(const struct domains *domains)
     return most > count ? (size_t)(most - count) : 0;
 }
 
-/* Of a run whose entity has not been heard of here: its events came before the row. Who wrote them
- * knows the row, and is asked; that says nothing about who may write. */
+/* Of a run whose entity is not known here: its events came before the row. The cluster that wrote
+ * them knows the row, and is asked; that says nothing about which cluster may write. */
 static struct active_cluster
 active_by_writer(const struct domain *domain, const struct cluster_attribute *attribute,
                  int64_t last_version, const struct cluster_group *group)
@@ -188,7 +193,7 @@ active_by_writer(const struct domain *domain, const struct cluster_attribute *at
     const struct cluster *writer = cluster_group_of_version(group, last_version);
     if (writer == NULL || writer == group->current)
         return domain_active_run(domain, attribute, last_version, group);
-    mark("entity_not_heard_of");
+    probe("entity_not_heard_of");
     return (struct active_cluster){
         .status = ACTIVE_ELSEWHERE, .cluster_name = writer->name, .failover_version = last_version};
 }
@@ -250,18 +255,19 @@ compare_versions(const void *one, const void *other)
 }
 
 size_t
-entities_after(const struct book *book, const struct book *known, uint64_t after,
-               struct arena *arena, struct entity ***found)
+entities_after(const struct domain_cache *domain_cache, const struct domain_cache *known,
+               uint64_t after, struct arena *arena, struct entity ***found)
 {
     size_t count = 0, cursor = 0;
     void *value = NULL;
     struct slice name;
-    *found = arena_zalloc(arena, map_count(book->entities), sizeof(struct entity *));
-    while (map_next(book->entities, &cursor, &name, &value)) {
+    *found = arena_zalloc(arena, map_count(domain_cache->entities), sizeof(struct entity *));
+    while (map_next(domain_cache->entities, &cursor, &name, &value)) {
         struct entity *entity = value;
-        const struct entity *told = known == NULL ? NULL : map_get(known->entities, name);
-        bool is_told = told != NULL && told->notification_version >= entity->notification_version;
-        if (entity->notification_version > after && !is_told)
+        const struct entity *older = known == NULL ? NULL : map_get(known->entities, name);
+        bool is_known =
+            older != NULL && older->notification_version >= entity->notification_version;
+        if (entity->notification_version > after && !is_known)
             (*found)[count++] = entity;
     }
     qsort(*found, count, sizeof(struct entity *), compare_versions);
@@ -311,6 +317,7 @@ domains_list_entities(struct domains *domains, const char *type, struct slice to
     for (size_t i = 0; err == NULL && i < rows.count; i++)
         err = message_decode_as(arena, ERR_CORRUPT, STORED_TYPE(entity_record), rows.row[i].value,
                                 &records->records[i]);
+    check(rows.count > 0 || !rows.has_more);
     if (err == NULL && rows.has_more)
         *next = rows.row[rows.count - 1].key;
     return err;

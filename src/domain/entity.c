@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "base/memory.h"
 #include "domain/attributes.h"
+#include "domain/domain_cache.h"
 #include "wire/maps.h"
 #include "wire/message.h"
 
@@ -22,7 +23,7 @@ put_text(char **room, const char *text)
     return put;
 }
 
-/* One place for all entities of a process: who writes rows is one of few words. */
+/* Rows have one of a few writers, so all entities share these texts. */
 static const char *
 writer_of(const char *writer)
 {
@@ -49,6 +50,7 @@ entity_from_record(const STORED(EntityRecord) *record)
     entity->key = put_text(&room, record->key);
     entity->region = put_text(&room, record->region);
     entity->writer = writer_of(record->writer);
+    check(room == (char *)(entity + 1) + size);
     return entity;
 }
 
@@ -140,7 +142,7 @@ find_scope(const struct domain *domain, const char *scope)
     return find_scope_in(domain->record->domain->active_clusters, scope);
 }
 
-/* Attributes of that scope, or such that were taken away: what runs belonged to them is theirs. */
+/* Attributes of that scope, also ones that were taken away: runs that belonged to them still do. */
 static bool
 has_own_scope(const struct domain *domain, const char *scope)
 {
@@ -186,8 +188,8 @@ entity_active(const struct entity *entity, const struct domain *domain,
             .status = ACTIVE_UNKNOWN_ATTRIBUTE, .cluster_name = "", .failover_version = -1};
     check(version % group->failover_version_increment ==
           active.failover_version % group->failover_version_increment);
-#ifdef CADENZA_PLANT_entity_version_of_region
-    version = active.failover_version; /* planted: the entity's own moves do not count */
+#ifdef CADENZA_FAULT_entity_version_of_region
+    version = active.failover_version; /* fault: the entity's own moves do not count */
 #endif
     active.failover_version = version;
     return active;
@@ -200,7 +202,7 @@ entity_active_run(const struct entity *entity, const struct domain *domain, int6
     struct active_cluster active = entity_active(entity, domain, group);
     if (active.status != ACTIVE_UNKNOWN_ATTRIBUTE)
         return active;
-#ifndef CADENZA_PLANT_entity_region_stops_runs /* planted: a source can stop workflows */
+#ifndef CADENZA_FAULT_entity_region_stops_runs /* fault: a source can stop workflows */
     const struct cluster *writer =
         last_version < 0 ? NULL : cluster_group_of_version(group, last_version);
     if (writer != NULL)
@@ -227,19 +229,31 @@ check_name(const char *what, const char *text, const struct entity_rules *rules,
     return NULL;
 }
 
-static struct error *
-check_names(const struct entity_wish *wish, const struct entity_rules *rules, struct arena *arena)
+/* The caches have no room for longer ones. */
+static bool
+is_name_too_long(const char *type, const char *key)
 {
-    struct error *err = check_name("type", wish->type, rules, arena);
+    return strlen(type) + 1 + strlen(key) > ENTITY_NAME_MAX;
+}
+
+static struct error *
+check_names(const struct entity_change *change, const struct entity_rules *rules,
+            struct arena *arena)
+{
+    struct error *err = check_name("type", change->type, rules, arena);
     if (err == NULL)
-        err = check_name("key", wish->key, rules, arena);
+        err = check_name("key", change->key, rules, arena);
+    if (err == NULL && is_name_too_long(change->type, change->key))
+        err = error_new(arena, ERR_BAD_REQUEST,
+                        "The type and the key of an entity exceed %d bytes together.",
+                        ENTITY_NAME_MAX - 1);
     if (err != NULL)
         return err;
-    if (strcmp(wish->type, SCOPE_REGION) == 0 || strcmp(wish->type, ENTITY_TYPE_DOMAIN) == 0)
+    if (strcmp(change->type, SCOPE_REGION) == 0 || strcmp(change->type, ENTITY_TYPE_DOMAIN) == 0)
         return error_new(arena, ERR_BAD_REQUEST,
                          "Entities of type '%s' follow from domains; use 'cadenza domain failover' "
                          "to move a region of a domain.",
-                         wish->type);
+                         change->type);
     return NULL;
 }
 
@@ -265,7 +279,7 @@ check_writer(const struct entity_rules *rules, struct arena *arena)
                              : rules->group->primary->rpc_address);
     if (rules->is_catching_up)
         return error_new(arena, ERR_SERVICE_BUSY,
-                         "This cluster was restored from a backup and has not heard yet what the "
+                         "This cluster was restored from a backup and does not know yet what the "
                          "others know of entities, try again.");
     return NULL;
 }
@@ -287,7 +301,7 @@ next_version(const struct cluster_group *group, const struct region *region, int
 }
 
 static struct error *
-make_row(const struct entity *current, const struct entity_wish *wish, const char *region_name,
+make_row(const struct entity *current, const struct entity_change *change, const char *region_name,
          const struct entity_rules *rules, int64_t now, struct arena *arena,
          STORED(EntityRecord) **next)
 {
@@ -298,43 +312,46 @@ make_row(const struct entity *current, const struct entity_wish *wish, const cha
                          list_regions(rules->group, arena));
     STORED(EntityRecord) *row = message_new(arena, STORED_TYPE(entity_record));
     row->format = ENTITY_RECORD_FORMAT;
-    row->type = (char *)wish->type;
-    row->key = (char *)wish->key;
+    row->type = (char *)change->type;
+    row->key = (char *)change->key;
     row->region = (char *)region->name;
-    row->writer = (char *)wish->writer;
-    row->is_deleted = wish->verb == ENTITY_DELETE;
+    row->writer = (char *)change->writer;
+    row->is_deleted = change->verb == ENTITY_DELETE;
     row->last_updated_time = now;
     int64_t old = current == NULL ? -1 : current->failover_version;
     if (!next_version(rules->group, region, old, &row->failover_version))
         return error_new(arena, ERR_BAD_REQUEST,
-                         "Entity %s of type %s has no failover version left.", wish->key,
-                         wish->type);
+                         "Entity %s of type %s has no failover version left.", change->key,
+                         change->type);
+    check(row->failover_version > old);
     *next = row;
     return NULL;
 }
 
 struct error *
-entity_decide(const struct entity *current, const struct entity_wish *wish,
+entity_decide(const struct entity *current, const struct entity_change *change,
               const struct entity_rules *rules, int64_t now, struct arena *arena,
               STORED(EntityRecord) **next)
 {
+    check(rules->count >= 0);
     *next = NULL;
     struct error *err = check_writer(rules, arena);
     if (err == NULL)
-        err = check_names(wish, rules, arena);
+        err = check_names(change, rules, arena);
     if (err != NULL)
         return err;
     bool is_there = current != NULL && !current->is_deleted;
-    if (wish->verb == ENTITY_DELETE)
-        return is_there ? make_row(current, wish, current->region, rules, now, arena, next) : NULL;
-    if (is_there && (wish->verb == ENTITY_ADD || strcmp(current->region, wish->region) == 0))
+    if (change->verb == ENTITY_DELETE)
+        return is_there ? make_row(current, change, current->region, rules, now, arena, next)
+                        : NULL;
+    if (is_there && (change->verb == ENTITY_ADD || strcmp(current->region, change->region) == 0))
         return NULL;
     if (current == NULL && rules->count >= rules->count_max)
         return error_new(arena, ERR_LIMIT_EXCEEDED,
                          "There are %lld entities, deleted ones included, and no more than %lld "
                          "are allowed; system.entitiesMax raises that.",
                          (long long)rules->count, (long long)rules->count_max);
-    return make_row(current, wish, wish->region, rules, now, arena, next);
+    return make_row(current, change, change->region, rules, now, arena, next);
 }
 
 struct error *
@@ -342,6 +359,10 @@ entity_decide_replicated(const struct entity *current, const STORED(EntityRecord
                          const struct cluster_group *group, struct arena *arena, bool *is_newer)
 {
     *is_newer = false;
+    if (is_name_too_long(row->type, row->key))
+        return error_new(arena, ERR_BAD_REQUEST,
+                         "The type and the key of an entity exceed %d bytes together.",
+                         ENTITY_NAME_MAX - 1);
     const struct region *region = cluster_group_region_of_version(group, row->failover_version);
     if (row->type[0] == '\0' || row->key[0] == '\0' || region == NULL ||
         strcmp(region->name, row->region) != 0)
@@ -350,8 +371,8 @@ entity_decide_replicated(const struct entity *current, const STORED(EntityRecord
                          "all clusters of the group have the same clusterGroupMetadata?",
                          row->key, row->type, (long long)row->failover_version, row->region);
     *is_newer = current == NULL || row->failover_version > current->failover_version;
-#ifdef CADENZA_PLANT_entity_row_last_wins
-    *is_newer = true; /* planted: what comes last counts, however old it is */
+#ifdef CADENZA_FAULT_entity_row_last_wins
+    *is_newer = true; /* fault: what comes last counts, however old it is */
 #endif
     return NULL;
 }

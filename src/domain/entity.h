@@ -2,19 +2,19 @@
  * city), and the region that it is in just now. Immutable, shared by counting references; the
  * functions here are pure.
  *
- * The row has a failover version of its region, which says only which of two rows is newer. Who may
- * write events is said by the domain: in a domain with attributes of scope "region" the entity
- * (type, key) is the attribute of that scope and name, active where the domain's attribute of the
- * entity's region is. That attribute is never stored, since there may be 100,000 entities in every
- * domain: it follows from the row and from the record of the domain, and so does its failover
- * version (docs/design/022-entities.md):
+ * The row has a failover version of its region, which says only which of two rows is newer. Which
+ * cluster may write events follows from the domain: in a domain with attributes of scope "region"
+ * the entity (type, key) is the attribute of that scope and name, active where the domain's
+ * attribute of the entity's region is. That attribute is never stored, since there may be 100,000
+ * entities in every domain: it follows from the row and from the record of the domain, and so does
+ * its failover version (docs/design/022-entities.md):
  *
  *     row version * (increment << 24) + version of the domain's region
  *
  * The remainder by the increment is that of the region's cluster, so no two clusters ever have the
  * same one; and since both versions only grow, and a region's stays below the factor, it rises
- * strictly with each change of the row and with each move of the region, whatever a cluster has
- * heard of first. */
+ * strictly with each change of the row and with each move of the region, in whichever order they
+ * reach a cluster. */
 #ifndef CADENZA_DOMAIN_ENTITY_H
 #define CADENZA_DOMAIN_ENTITY_H
 
@@ -46,13 +46,13 @@ struct entity *entity_take(struct entity *entity);
 void entity_drop(struct entity *entity);
 /* The other way round; texts are the entity's. */
 STORED(EntityRecord) *entity_record(const struct entity *entity, struct arena *arena);
-/* What books have it under: type and key with a NUL between them. */
+/* Its key in domain caches: type and key with a NUL between them. */
 struct slice entity_name(const char *type, const char *key, struct arena *arena);
 /* The same in a place of the caller's; too long a name gives an empty one. */
 struct slice entity_name_into(const char *type, const char *key, char *room, size_t size);
 
-/* Who is active for workflows of `domain` that belong to the entity; unknown if the domain has no
- * such region. */
+/* Which cluster is active for workflows of `domain` that belong to the entity; unknown if the
+ * domain has no such region. */
 struct active_cluster entity_active(const struct entity *entity, const struct domain *domain,
                                     const struct cluster_group *group);
 /* The same for a run whose last event has the version `last_version`, -1: it has none. Where the
@@ -61,7 +61,7 @@ struct active_cluster entity_active(const struct entity *entity, const struct do
 struct active_cluster entity_active_run(const struct entity *entity, const struct domain *domain,
                                         int64_t last_version, const struct cluster_group *group);
 /* Do runs of the domain that belong to entities of a type go where these are? It has, and had, no
- * attributes of its own with the type as their scope; and it has regions, or none any more: then
+ * attributes of its own with the type as their scope; and it has regions, or lost all of them: then
  * the domain itself stands in for its regions (active.h), with a version that is above theirs. */
 bool domain_resolves_entities(const struct domain *domain, const char *type);
 /* May new runs belong to them? It has regions now. */
@@ -74,7 +74,7 @@ enum entity_verb {
     ENTITY_ADD,    /* the same, if there is none; else it stays as it is */
     ENTITY_DELETE, /* of one that is not there: nothing */
 };
-struct entity_wish {
+struct entity_change {
     enum entity_verb verb;
     const char *type, *key;
     const char *region; /* of a delete: not looked at */
@@ -86,10 +86,11 @@ struct entity_rules {
     int64_t count, count_max; /* rows that there are, and that there may be */
     bool is_catching_up;      /* as of domains */
 };
-/* The row after the wish, *next is NULL if it stays as it is. `current` NULL: none. Errors:
- * ERR_BAD_REQUEST (not the primary cluster, a region or name that is none, no versions left),
+/* The row after the change, *next is NULL if it stays as it is. `current` NULL: none. Errors:
+ * ERR_BAD_REQUEST (not the primary cluster, an unknown region, a bad name, no versions left),
  * ERR_SERVICE_BUSY (restored and not caught up), ERR_LIMIT_EXCEEDED (too many rows). */
-must_use struct error *entity_decide(const struct entity *current, const struct entity_wish *wish,
+must_use struct error *entity_decide(const struct entity *current,
+                                     const struct entity_change *change,
                                      const struct entity_rules *rules, int64_t now,
                                      struct arena *arena, STORED(EntityRecord) **next);
 /* Is a row of another cluster the newer one? Errors: ERR_BAD_REQUEST (never applicable: the version

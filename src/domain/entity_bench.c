@@ -79,12 +79,12 @@ static void
 write_all(const struct bench *bench, struct domains *domains)
 {
     struct arena *arena = arena_new(0);
-    struct entity_wish *wishes = arena_zalloc(arena, bench->count, sizeof *wishes);
+    struct entity_change *changes = arena_zalloc(arena, bench->count, sizeof *changes);
     for (size_t i = 0; i < bench->count; i++)
-        wishes[i] = (struct entity_wish){ENTITY_SET, "user-location", bench->keys[i],
-                                         regions[i % 2].name, "watcher"};
+        changes[i] = (struct entity_change){ENTITY_SET, "user-location", bench->keys[i],
+                                            regions[i % 2].name, "watcher"};
     int64_t begin = time_now();
-    must(domains_set_entities(domains, wishes, bench->count, arena));
+    must(domains_set_entities(domains, changes, bench->count, arena));
     printf("| written, 500 in a commit, s | %.2f |\n", seconds_since(begin));
     arena_free(arena);
 }
@@ -179,7 +179,7 @@ run(void *argument)
     arena_free(opening);
     printf("| read at start, s | %.2f |\n", seconds_since(begin));
     size_t bytes = mallinfo2().uordblks - before;
-    printf("| memory of the table, two books, MB | %.1f |\n", (double)bytes / 1e6);
+    printf("| memory of the table, two domain caches, MB | %.1f |\n", (double)bytes / 1e6);
     printf("| of which each entity, bytes | %zu |\n", bytes / bench->count);
     look_up(bench, domains, arena);
     look_for_lists(bench, domains, arena);

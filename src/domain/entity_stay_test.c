@@ -7,7 +7,7 @@
 #include "base/random.h"
 #include "base/test.h"
 #include "domain/entity.h"
-#include "domain/samples.h"
+#include "domain/test/samples.h"
 #include "wire/message.h"
 
 enum { CLUSTERS = 4, REGIONS = 4, ROUNDS = 2000, WRITTEN_MAX = ROUNDS };
@@ -47,7 +47,7 @@ struct view {
     int64_t last; /* the version of the last event of its copy of the run */
 };
 
-struct world {
+struct entity_stay_fixture {
     struct arena *arena;
     struct random random;
     struct entity *row; /* as the primary has it */
@@ -83,42 +83,44 @@ domain_of(const struct place *places, struct arena *arena)
 }
 
 static struct active_cluster
-active_in(struct world *world, unsigned cluster)
+active_in(struct entity_stay_fixture *entity_stay_fixture, unsigned cluster)
 {
-    const struct view *view = &world->views[cluster];
+    const struct view *view = &entity_stay_fixture->views[cluster];
     struct cluster_group group = group_of(cluster);
-    struct domain *domain = domain_of(view->places, world->arena);
+    struct domain *domain = domain_of(view->places, entity_stay_fixture->arena);
     struct active_cluster active = entity_active_run(view->row, domain, view->last, &group);
-    active.cluster_name = arena_text(world->arena, active.cluster_name);
+    active.cluster_name = arena_text(entity_stay_fixture->arena, active.cluster_name);
     domain_drop(domain);
     return active;
 }
 
 static void
-move_row(struct world *world)
+move_row(struct entity_stay_fixture *entity_stay_fixture)
 {
     struct cluster_group group = group_of(0);
     struct entity_rules rules = {.group = &group, .name_length_max = 100, .count_max = 10};
-    struct entity_wish wish = {ENTITY_SET, "user", "u",
-                               regions[random_below(&world->random, REGIONS)].name, "operator"};
+    struct entity_change change = {
+        ENTITY_SET, "user", "u", regions[random_below(&entity_stay_fixture->random, REGIONS)].name,
+        "operator"};
     STORED(EntityRecord) *next = NULL;
-    EXPECT_OK(entity_decide(world->row, &wish, &rules, 1, world->arena, &next));
+    EXPECT_OK(entity_decide(entity_stay_fixture->row, &change, &rules, 1,
+                            entity_stay_fixture->arena, &next));
     if (next == NULL)
         return;
-    entity_drop(world->row);
-    world->row = entity_from_record(next);
+    entity_drop(entity_stay_fixture->row);
+    entity_stay_fixture->row = entity_from_record(next);
 }
 
 /* A region moves, comes or goes. */
 static void
-move_region(struct world *world)
+move_region(struct entity_stay_fixture *entity_stay_fixture)
 {
     struct cluster_group group = group_of(0);
-    unsigned region = (unsigned)random_below(&world->random, REGIONS - 1);
-    struct place *place = &world->places[region];
-    const struct cluster *to = &clusters[random_below(&world->random, CLUSTERS)];
+    unsigned region = (unsigned)random_below(&entity_stay_fixture->random, REGIONS - 1);
+    struct place *place = &entity_stay_fixture->places[region];
+    const struct cluster *to = &clusters[random_below(&entity_stay_fixture->random, CLUSTERS)];
     bool may_go = region > 0 && place->is_there;
-    if (may_go && random_below(&world->random, 3) == 0) {
+    if (may_go && random_below(&entity_stay_fixture->random, 3) == 0) {
         place->is_there = false;
         return;
     }
@@ -127,69 +129,71 @@ move_region(struct world *world)
 }
 
 static void
-hear(struct world *world, unsigned cluster, unsigned parts)
+receive(struct entity_stay_fixture *entity_stay_fixture, unsigned cluster, unsigned parts)
 {
-    struct view *view = &world->views[cluster];
+    struct view *view = &entity_stay_fixture->views[cluster];
     if (parts & 1) {
         entity_drop(view->row);
-        view->row = entity_take(world->row);
+        view->row = entity_take(entity_stay_fixture->row);
     }
     for (unsigned i = 0; i < REGIONS; i++)
         if (parts & (2u << i))
-            view->places[i] = world->places[i];
-    const struct view *other = &world->views[random_below(&world->random, CLUSTERS)];
+            view->places[i] = entity_stay_fixture->places[i];
+    const struct view *other =
+        &entity_stay_fixture->views[random_below(&entity_stay_fixture->random, CLUSTERS)];
     if ((parts & 64) && other->last > view->last) /* of two histories the higher one wins */
         view->last = other->last;
 }
 
 /* An event, if the cluster believes that it may. */
 static void
-write_event(struct world *world, unsigned cluster)
+write_event(struct entity_stay_fixture *entity_stay_fixture, unsigned cluster)
 {
-    struct view *view = &world->views[cluster];
-    struct active_cluster active = active_in(world, cluster);
+    struct view *view = &entity_stay_fixture->views[cluster];
+    struct active_cluster active = active_in(entity_stay_fixture, cluster);
     EXPECT(active.status != ACTIVE_UNKNOWN_ATTRIBUTE); /* whatever the source says */
     if (active.is_unresolved)
         EXPECT_EQ(active.failover_version, view->last);
-    world->stayed += active.is_unresolved;
-    world->resolved += !active.is_unresolved;
+    entity_stay_fixture->stayed += active.is_unresolved;
+    entity_stay_fixture->resolved += !active.is_unresolved;
     if (active.status != ACTIVE_HERE || active.failover_version < view->last)
         return; /* tenure_check_newest */
     int64_t version = active.failover_version;
     EXPECT_EQ(version % 100, clusters[cluster].initial_failover_version);
-    for (size_t i = 0; i < world->written_count; i++)
-        EXPECT(world->written[i] != version || world->writer[i] == cluster);
-    world->written[world->written_count] = version;
-    world->writer[world->written_count++] = cluster;
+    for (size_t i = 0; i < entity_stay_fixture->written_count; i++)
+        EXPECT(entity_stay_fixture->written[i] != version ||
+               entity_stay_fixture->writer[i] == cluster);
+    entity_stay_fixture->written[entity_stay_fixture->written_count] = version;
+    entity_stay_fixture->writer[entity_stay_fixture->written_count++] = cluster;
     view->last = version;
-    if (version > world->highest)
-        world->highest = version;
+    if (version > entity_stay_fixture->highest)
+        entity_stay_fixture->highest = version;
 }
 
 /* Who knows the newest row and domain, and finds the region there, is above all that was written;
  * strictly, if another cluster wrote it. */
 static void
-expect_above(struct world *world, unsigned cluster)
+expect_above(struct entity_stay_fixture *entity_stay_fixture, unsigned cluster)
 {
     struct cluster_group group = group_of(0);
-    struct active_cluster active = active_in(world, cluster);
-    const struct cluster *writer = cluster_group_of_version(&group, world->highest);
+    struct active_cluster active = active_in(entity_stay_fixture, cluster);
+    const struct cluster *writer = cluster_group_of_version(&group, entity_stay_fixture->highest);
     if (active.is_unresolved)
         return;
-    EXPECT(active.failover_version >= world->highest);
-    EXPECT(active.failover_version > world->highest ||
+    EXPECT(active.failover_version >= entity_stay_fixture->highest);
+    EXPECT(active.failover_version > entity_stay_fixture->highest ||
            strcmp(writer->name, active.cluster_name) == 0);
 }
 
 static void
-expect_one_home(struct world *world)
+expect_one_home(struct entity_stay_fixture *entity_stay_fixture)
 {
     unsigned here = 0;
     const char *home = NULL;
     for (unsigned i = 0; i < CLUSTERS; i++) {
-        hear(world, i, 1 | 2 | 4 | 8 | 16);
-        world->views[i].last = world->highest;
-        struct active_cluster active = active_in(world, i);
+        receive(entity_stay_fixture, i, 1 | 2 | 4 | 8 | 16);
+        entity_stay_fixture->views[i].last = entity_stay_fixture->highest;
+        struct active_cluster active = active_in(entity_stay_fixture, i);
         here += active.status == ACTIVE_HERE;
         if (home != NULL)
             EXPECT_TEXT(active.cluster_name, home);
@@ -200,41 +204,43 @@ expect_one_home(struct world *world)
 
 TEST(entity_stay, a_run_whose_region_the_domain_does_not_have_has_one_home_and_rising_versions)
 {
-    struct world world = {.arena = arena_new(0)};
-    random_seed(&world.random, test_seed(0));
+    struct entity_stay_fixture entity_stay_fixture = {.arena = arena_new(0)};
+    random_seed(&entity_stay_fixture.random, test_seed(0));
     for (unsigned i = 0; i < REGIONS; i++)
-        world.places[i] = (struct place){(int64_t)(i < 3 ? 2 * i : 0), i < 2};
-    while (world.row == NULL || strcmp(world.row->region, "r0") != 0)
-        move_row(&world);
+        entity_stay_fixture.places[i] = (struct place){(int64_t)(i < 3 ? 2 * i : 0), i < 2};
+    while (entity_stay_fixture.row == NULL || strcmp(entity_stay_fixture.row->region, "r0") != 0)
+        move_row(&entity_stay_fixture);
     for (unsigned i = 0; i < CLUSTERS; i++) {
-        hear(&world, i, 1 | 2 | 4 | 8 | 16);
-        world.views[i].last = -1;
+        receive(&entity_stay_fixture, i, 1 | 2 | 4 | 8 | 16);
+        entity_stay_fixture.views[i].last = -1;
     }
-    world.views[0].last = active_in(&world, 0).failover_version; /* its start */
-    world.highest = world.views[0].last;
+    entity_stay_fixture.views[0].last =
+        active_in(&entity_stay_fixture, 0).failover_version; /* its start */
+    entity_stay_fixture.highest = entity_stay_fixture.views[0].last;
     for (unsigned i = 1; i < CLUSTERS; i++)
-        world.views[i].last = world.highest;
+        entity_stay_fixture.views[i].last = entity_stay_fixture.highest;
     for (int round = 0; round < ROUNDS; round++) {
-        if (random_below(&world.random, 3) == 0)
-            move_row(&world);
-        else if (random_below(&world.random, 3) == 0)
-            move_region(&world);
-        unsigned cluster = (unsigned)random_below(&world.random, CLUSTERS);
-        hear(&world, cluster, (unsigned)random_below(&world.random, 128));
-        write_event(&world, cluster);
-        if (random_below(&world.random, 20) == 0) {
-            hear(&world, cluster, 1 | 2 | 4 | 8 | 16);
-            expect_above(&world, cluster);
+        if (random_below(&entity_stay_fixture.random, 3) == 0)
+            move_row(&entity_stay_fixture);
+        else if (random_below(&entity_stay_fixture.random, 3) == 0)
+            move_region(&entity_stay_fixture);
+        unsigned cluster = (unsigned)random_below(&entity_stay_fixture.random, CLUSTERS);
+        receive(&entity_stay_fixture, cluster,
+                (unsigned)random_below(&entity_stay_fixture.random, 128));
+        write_event(&entity_stay_fixture, cluster);
+        if (random_below(&entity_stay_fixture.random, 20) == 0) {
+            receive(&entity_stay_fixture, cluster, 1 | 2 | 4 | 8 | 16);
+            expect_above(&entity_stay_fixture, cluster);
         }
-        if (random_below(&world.random, 200) == 0)
-            expect_one_home(&world);
+        if (random_below(&entity_stay_fixture.random, 200) == 0)
+            expect_one_home(&entity_stay_fixture);
     }
-    expect_one_home(&world);
-    EXPECT(world.stayed > ROUNDS / 10 && world.resolved > ROUNDS / 10);
+    expect_one_home(&entity_stay_fixture);
+    EXPECT(entity_stay_fixture.stayed > ROUNDS / 10 && entity_stay_fixture.resolved > ROUNDS / 10);
     for (unsigned i = 0; i < CLUSTERS; i++)
-        entity_drop(world.views[i].row);
-    entity_drop(world.row);
-    arena_free(world.arena);
+        entity_drop(entity_stay_fixture.views[i].row);
+    entity_drop(entity_stay_fixture.row);
+    arena_free(entity_stay_fixture.arena);
 }
 
 /* A start has no event before it: it is refused, and nobody may write. */

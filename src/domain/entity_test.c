@@ -9,7 +9,7 @@
 
 #include "base/random.h"
 #include "base/test.h"
-#include "domain/samples.h"
+#include "domain/test/samples.h"
 #include "wire/message.h"
 
 static const struct cluster seed_clusters[] = {
@@ -61,12 +61,12 @@ table_drop(struct table **table)
 }
 
 static struct error *
-wish_for(struct table *table, enum entity_verb verb, const char *region)
+change_for(struct table *table, enum entity_verb verb, const char *region)
 {
-    struct entity_wish wish = {verb, "user-location", "seattle", region, "operator"};
+    struct entity_change change = {verb, "user-location", "seattle", region, "operator"};
     STORED(EntityRecord) *next = NULL;
     struct error *err =
-        entity_decide(table->seattle, &wish, &table->rules, ++table->now, table->arena, &next);
+        entity_decide(table->seattle, &change, &table->rules, ++table->now, table->arena, &next);
     if (err != NULL || next == NULL)
         return err;
     entity_drop(table->seattle);
@@ -93,9 +93,9 @@ domain_with(const char *attributes, struct arena *arena)
 static int64_t
 first_version(struct table *table, const char *key, const char *region)
 {
-    struct entity_wish wish = {ENTITY_SET, "user-location", key, region, "operator"};
+    struct entity_change change = {ENTITY_SET, "user-location", key, region, "operator"};
     STORED(EntityRecord) *next = NULL;
-    EXPECT_OK(entity_decide(NULL, &wish, &table->rules, 1, table->arena, &next));
+    EXPECT_OK(entity_decide(NULL, &change, &table->rules, 1, table->arena, &next));
     EXPECT_TEXT(next->region, region);
     return next->failover_version;
 }
@@ -115,14 +115,14 @@ TEST(entity, a_failover_of_an_entity_moves_its_workflows_and_no_others, "G-041")
     scoped(table_drop) struct table *table = table_new(0);
     scoped(table_drop) struct table *other = table_new(0);
     struct domain *domain = domain_with(SEED_DOMAIN, table->arena);
-    EXPECT_OK(wish_for(table, ENTITY_SET, "us-west"));
-    EXPECT_OK(wish_for(other, ENTITY_SET, "us-east")); /* stands for boston */
+    EXPECT_OK(change_for(table, ENTITY_SET, "us-west"));
+    EXPECT_OK(change_for(other, ENTITY_SET, "us-east")); /* stands for boston */
     struct active_cluster before = entity_active(table->seattle, domain, &table->group);
     struct active_cluster boston = entity_active(other->seattle, domain, &table->group);
     EXPECT_EQ(table->seattle->failover_version, 1);
     EXPECT_TEXT(before.cluster_name, "cluster0");
 
-    EXPECT_OK(wish_for(table, ENTITY_SET, "us-east"));
+    EXPECT_OK(change_for(table, ENTITY_SET, "us-east"));
     struct active_cluster after = entity_active(table->seattle, domain, &table->group);
     struct active_cluster boston_after = entity_active(other->seattle, domain, &table->group);
     EXPECT_EQ(table->seattle->failover_version, 3);
@@ -132,7 +132,7 @@ TEST(entity, a_failover_of_an_entity_moves_its_workflows_and_no_others, "G-041")
     EXPECT_EQ(boston_after.failover_version, boston.failover_version);
     EXPECT_TEXT(boston_after.cluster_name, "cluster3");
 
-    EXPECT_OK(wish_for(table, ENTITY_SET, "us-west"));
+    EXPECT_OK(change_for(table, ENTITY_SET, "us-west"));
     EXPECT_EQ(table->seattle->failover_version, 101); /* the region's, one increment on */
     domain_drop(domain);
 }
@@ -145,7 +145,7 @@ TEST(entity, workflows_are_placed_as_in_the_design, "G-062")
     struct active_cluster wf1 = domain_active(domain, &origin, &table->group);
     EXPECT_TEXT(wf1.cluster_name, "cluster0");
     EXPECT_EQ(wf1.failover_version, 0);
-    EXPECT_OK(wish_for(table, ENTITY_SET, "eu-west")); /* london */
+    EXPECT_OK(change_for(table, ENTITY_SET, "eu-west")); /* london */
     struct active_cluster wf2 = entity_active(table->seattle, domain, &table->group);
     EXPECT_EQ(table->seattle->failover_version, 5);
     EXPECT_TEXT(wf2.cluster_name, "cluster3");
@@ -161,7 +161,7 @@ TEST(entity, workflows_are_placed_as_in_the_design, "G-062")
 TEST(entity, the_workflows_of_an_entity_follow_its_region_in_the_domain)
 {
     scoped(table_drop) struct table *table = table_new(0);
-    EXPECT_OK(wish_for(table, ENTITY_SET, "us-west"));
+    EXPECT_OK(change_for(table, ENTITY_SET, "us-west"));
     static const struct {
         const char *attributes, *cluster;
     } steps[] = {{SEED_DOMAIN, "cluster0"},
@@ -183,7 +183,7 @@ TEST(entity, nobody_is_active_in_a_region_that_the_domain_does_not_have)
 {
     scoped(table_drop) struct table *table = table_new(0);
     struct domain *domain = domain_with(SEED_DOMAIN, table->arena);
-    EXPECT_OK(wish_for(table, ENTITY_SET, "eu-central"));
+    EXPECT_OK(change_for(table, ENTITY_SET, "eu-central"));
     struct active_cluster active = entity_active(table->seattle, domain, &table->group);
     EXPECT_EQ(active.status, ACTIVE_UNKNOWN_ATTRIBUTE);
     domain_drop(domain);
@@ -194,7 +194,7 @@ TEST(entity, nobody_is_active_in_a_region_that_the_domain_does_not_have)
 TEST(entity, when_a_domain_gives_up_its_regions_its_entities_are_where_it_is)
 {
     scoped(table_drop) struct table *table = table_new(0);
-    EXPECT_OK(wish_for(table, ENTITY_SET, "us-east"));
+    EXPECT_OK(change_for(table, ENTITY_SET, "us-east"));
     struct domain *regions = domain_with(SEED_DOMAIN, table->arena);
     STORED(DomainRecord) record = *regions->record;
     API(Domain) shown = *record.domain;
@@ -268,7 +268,7 @@ TEST(entity, versions_rise_with_every_move_whatever_a_cluster_hears_first)
     struct random random;
     random_seed(&random, test_seed(0));
     scoped(table_drop) struct table *table = table_new(0);
-    EXPECT_OK(wish_for(table, ENTITY_SET, "us-west"));
+    EXPECT_OK(change_for(table, ENTITY_SET, "us-west"));
     int64_t newest[2] = {0, 6};
     struct view views[VIEWS] = {0};
     struct seen *seen = arena_zalloc(table->arena, SEEN_MAX, sizeof *seen);
@@ -279,8 +279,8 @@ TEST(entity, versions_rise_with_every_move_whatever_a_cluster_hears_first)
         int region = (int)random_below(&random, 2);
         const struct cluster *to = &seed_clusters[random_below(&random, 4)];
         if (random_below(&random, 2) == 0)
-            EXPECT_OK(wish_for(table, (enum entity_verb)random_below(&random, 3),
-                               region == 0 ? "us-west" : "us-east"));
+            EXPECT_OK(change_for(table, (enum entity_verb)random_below(&random, 3),
+                                 region == 0 ? "us-west" : "us-east"));
         else
             EXPECT(
                 cluster_group_next_version(&table->group, to, newest[region] + 1, &newest[region]));
@@ -319,21 +319,21 @@ TEST(entity, versions_rise_with_every_move_whatever_a_cluster_hears_first)
 TEST(entity, only_the_primary_cluster_writes_rows_and_says_where)
 {
     scoped(table_drop) struct table *table = table_new(1);
-    struct error *err = wish_for(table, ENTITY_SET, "us-west");
+    struct error *err = change_for(table, ENTITY_SET, "us-west");
     EXPECT_KIND(err, ERR_BAD_REQUEST);
     EXPECT(strstr(err->message, "the primary cluster, cluster0") != NULL);
     scoped(table_drop) struct table *primary = table_new(0);
     primary->rules.is_catching_up = true;
-    EXPECT_KIND(wish_for(primary, ENTITY_SET, "us-west"), ERR_SERVICE_BUSY);
+    EXPECT_KIND(change_for(primary, ENTITY_SET, "us-west"), ERR_SERVICE_BUSY);
 }
 
 TEST(entity, a_row_needs_a_name_and_a_region_that_the_group_has)
 {
     scoped(table_drop) struct table *table = table_new(0);
-    struct error *err = wish_for(table, ENTITY_SET, "mars");
+    struct error *err = change_for(table, ENTITY_SET, "mars");
     EXPECT_KIND(err, ERR_BAD_REQUEST);
     EXPECT(strstr(err->message, "us-west, us-east, eu-west, eu-central") != NULL);
-    static const struct entity_wish bad[] = {
+    static const struct entity_change bad[] = {
         {ENTITY_SET, "", "key", "us-west", "operator"},
         {ENTITY_SET, "type", "", "us-west", "operator"},
         {ENTITY_SET, "region", "key", "us-west", "operator"},
@@ -344,45 +344,45 @@ TEST(entity, a_row_needs_a_name_and_a_region_that_the_group_has)
         EXPECT_KIND(entity_decide(NULL, &bad[i], &table->rules, 1, table->arena, &next),
                     ERR_BAD_REQUEST);
     table->rules.name_length_max = 6;
-    EXPECT_KIND(wish_for(table, ENTITY_SET, "us-west"), ERR_BAD_REQUEST);
+    EXPECT_KIND(change_for(table, ENTITY_SET, "us-west"), ERR_BAD_REQUEST);
 }
 
 TEST(entity, there_are_no_more_rows_than_the_setting_allows, "G-061")
 {
     scoped(table_drop) struct table *table = table_new(0);
     table->rules.count = table->rules.count_max = 10;
-    struct error *err = wish_for(table, ENTITY_SET, "us-west");
+    struct error *err = change_for(table, ENTITY_SET, "us-west");
     EXPECT_KIND(err, ERR_LIMIT_EXCEEDED);
     EXPECT(strstr(err->message, "system.entitiesMax") != NULL);
     table->rules.count = 9;
-    EXPECT_OK(wish_for(table, ENTITY_SET, "us-west"));
+    EXPECT_OK(change_for(table, ENTITY_SET, "us-west"));
     table->rules.count = 10;
-    EXPECT_OK(wish_for(table, ENTITY_SET, "us-east")); /* one that is there may move */
+    EXPECT_OK(change_for(table, ENTITY_SET, "us-east")); /* one that is there may move */
 }
 
 TEST(entity, a_deleted_row_keeps_its_workflows_and_goes_on_counting)
 {
     scoped(table_drop) struct table *table = table_new(0);
-    EXPECT_OK(wish_for(table, ENTITY_DELETE, ""));
+    EXPECT_OK(change_for(table, ENTITY_DELETE, ""));
     EXPECT(table->seattle == NULL);
-    EXPECT_OK(wish_for(table, ENTITY_SET, "us-east"));
-    EXPECT_OK(wish_for(table, ENTITY_DELETE, ""));
+    EXPECT_OK(change_for(table, ENTITY_SET, "us-east"));
+    EXPECT_OK(change_for(table, ENTITY_DELETE, ""));
     EXPECT(table->seattle->is_deleted);
     EXPECT_TEXT(table->seattle->region, "us-east");
     EXPECT_EQ(table->seattle->failover_version, 103);
-    EXPECT_OK(wish_for(table, ENTITY_ADD, "us-west"));
+    EXPECT_OK(change_for(table, ENTITY_ADD, "us-west"));
     EXPECT(!table->seattle->is_deleted);
     EXPECT_EQ(table->seattle->failover_version, 201);
-    EXPECT_OK(wish_for(table, ENTITY_ADD, "us-east")); /* it is there: it stays */
+    EXPECT_OK(change_for(table, ENTITY_ADD, "us-east")); /* it is there: it stays */
     EXPECT_TEXT(table->seattle->region, "us-west");
 }
 
 TEST(entity, a_row_whose_versions_are_used_up_is_refused_and_not_wrapped)
 {
     scoped(table_drop) struct table *table = table_new(0);
-    EXPECT_OK(wish_for(table, ENTITY_SET, "us-west"));
+    EXPECT_OK(change_for(table, ENTITY_SET, "us-west"));
     table->seattle->failover_version = INT64_MAX / (100LL << 24);
-    EXPECT_KIND(wish_for(table, ENTITY_SET, "us-east"), ERR_BAD_REQUEST);
+    EXPECT_KIND(change_for(table, ENTITY_SET, "us-east"), ERR_BAD_REQUEST);
 }
 
 TEST(entity, of_two_rows_the_one_with_the_greater_version_stays)

@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "base/check.h"
 #include "wire/maps.h"
 #include "wire/message.h"
 #include "wire/presence.h"
@@ -33,6 +34,7 @@ data_merge(size_t old_count, void *old, size_t fresh_count, void *fresh, struct 
         merged[i]->value = entry->value;
     }
     wire_map_sort(arena, merged, count);
+    check(*count <= old_count + fresh_count);
     return merged;
 }
 
@@ -66,6 +68,7 @@ bad_binaries_merge(const API(BadBinaries) *old, const API(BadBinaries) *fresh, i
                                   ? old->binaries[i]
                                   : bad_binary_at(fresh->binaries[i - old_count], now, arena);
     wire_map_sort(arena, merged->binaries, &merged->n_binaries);
+    check(merged->n_binaries <= old_count + fresh_count);
     return merged;
 }
 

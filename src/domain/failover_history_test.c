@@ -1,6 +1,6 @@
 /* failover_history_test.c - what is remembered of failovers, and shown. */
 #include "domain/entries.h"
-#include "domain/failover_fixture.h"
+#include "domain/test/failover_fixture.h"
 #include "wire/maps.h"
 
 static const char *
@@ -30,7 +30,7 @@ history_print(const STORED(FailoverRecord) *record, struct arena *arena)
 /* D-052, D-053. */
 TEST(failover, the_history_says_what_moved_from_where_to_where, "D-052", "D-053")
 {
-    FIXTURE(orders, EAST, NULL);
+    FAILOVER_FIXTURE(orders, EAST, NULL);
     EXPECT(orders.decision.failover == NULL); /* of the registration */
     orders.rules = sample_rules(NORTH);
     EXPECT_OK(failover(&orders, "west", NULL));
@@ -61,7 +61,7 @@ TEST(failover, the_history_says_what_moved_from_where_to_where, "D-052", "D-053"
 /* D-039: its version rises with an attribute that moves; that alone is no move of the default. */
 TEST(failover, an_active_active_domain_that_is_told_to_stay_has_a_version_more_and_no_move, "D-039")
 {
-    FIXTURE(orders, EAST, "city.a:east");
+    FAILOVER_FIXTURE(orders, EAST, "city.a:east");
     EXPECT_OK(failover(&orders, "west", NULL));
     EXPECT_TEXT(history_print(orders.decision.failover, orders.arena), "domain east=0>west=1");
     EXPECT_OK(failover(&orders, "west", "city.a:north"));
@@ -72,7 +72,7 @@ TEST(failover, an_active_active_domain_that_is_told_to_stay_has_a_version_more_a
 /* D-051: five of them, newest first, only while the domain is active-passive. */
 TEST(failover, the_newest_failovers_are_shown_among_the_data, "D-051")
 {
-    FIXTURE(orders, EAST, NULL);
+    FAILOVER_FIXTURE(orders, EAST, NULL);
     size_t count = 0;
     domain_shown_data(orders.domain->record, orders.arena, &count);
     EXPECT_EQ(count, 0);
@@ -93,14 +93,14 @@ TEST(failover, the_newest_failovers_are_shown_among_the_data, "D-051")
     EXPECT_TEXT(orders.domain->record->recent_failovers[4]->to_cluster, "west");
     EXPECT_EQ(DOMAIN_OF(orders)->n_data, 0); /* shown, not stored */
 
-    FIXTURE(many, EAST, "city.a:east");
+    FAILOVER_FIXTURE(many, EAST, "city.a:east");
     EXPECT_OK(failover(&many, "west", NULL));
     EXPECT_EQ(many.domain->record->n_recent_failovers, 0);
 }
 
 TEST(failover, shown_times_have_the_decimals_they_need_and_data_of_the_user_stays)
 {
-    FIXTURE(orders, EAST, NULL);
+    FAILOVER_FIXTURE(orders, EAST, NULL);
     STORED(RecentFailover) recent = CADENZA__STORAGE__V1__RECENT_FAILOVER__INIT, *list = &recent;
     API(Domain__DataEntry) entry = API_VALUE(DOMAIN__DATA_ENTRY__INIT), *entries = &entry;
     STORED(DomainRecord) *record = orders.decision.next;

@@ -1,13 +1,13 @@
 /* failover_refusal_test.c - failovers that are refused, and what is said then. Nothing is written
  * after a refusal: there is no decision to write. */
-#include "domain/failover_fixture.h"
+#include "domain/test/failover_fixture.h"
 #include "wire/message.h"
 #include "wire/presence.h"
 
 /* D-022, D-029. */
 TEST(failover, of_a_local_domain_is_refused_in_every_form, "D-022", "D-029")
 {
-    scoped(fixture_drop) struct fixture orders = local_orders();
+    scoped(failover_fixture_drop) struct failover_fixture orders = local_orders();
     EXPECT(DOMAIN_OF(orders)->active_clusters == NULL);
     EXPECT_REFUSED(failover(&orders, "west", NULL), LOCAL_REFUSAL);
     EXPECT_REFUSED(failover(&orders, NULL, "city.a:west"), LOCAL_REFUSAL);
@@ -29,7 +29,7 @@ TEST(failover, of_a_local_domain_is_refused_in_every_form, "D-022", "D-029")
 /* D-005, J-006. */
 TEST(failover, to_a_cluster_that_cannot_have_the_domain_is_refused)
 {
-    FIXTURE(orders, EAST, "city.a:east");
+    FAILOVER_FIXTURE(orders, EAST, "city.a:east");
     EXPECT_REFUSED(failover(&orders, "moon", NULL), "Invalid cluster name: moon");
     EXPECT_REFUSED(failover(&orders, "gone", NULL), "Invalid cluster name: gone");
     EXPECT_REFUSED(failover(&orders, NULL, "city.a:moon"), "Invalid active cluster name: moon");
@@ -57,7 +57,7 @@ TEST(failover, to_a_cluster_that_cannot_have_the_domain_is_refused)
 /* D-028, D-029, D-031. */
 TEST(failover, that_says_nothing_to_do_is_refused, "D-028", "D-029", "D-031")
 {
-    FIXTURE(orders, EAST, "city.a:east");
+    FAILOVER_FIXTURE(orders, EAST, "city.a:east");
     EXPECT_REFUSED(
         failover(&orders, NULL, NULL),
         "DomainActiveClusterName or ActiveClusters must be provided to failover the domain");
@@ -72,7 +72,7 @@ TEST(failover, that_says_nothing_to_do_is_refused, "D-028", "D-029", "D-031")
                                &(struct domain_moment){0}, orders.arena, &orders.decision);
     EXPECT_KIND(err, ERR_ENTITY_NOT_EXISTS);
 
-    FIXTURE(passive, EAST, NULL);
+    FAILOVER_FIXTURE(passive, EAST, NULL);
     EXPECT_REFUSED(failover(&passive, NULL, "city.a:west"),
                    "FailoverDomain cannot be used to promote a domain to active-active; use "
                    "UpdateDomain to set cluster attributes");
@@ -81,7 +81,7 @@ TEST(failover, that_says_nothing_to_do_is_refused, "D-028", "D-029", "D-031")
 /* D-028, F-008; what else a graceful failover needs is in drain_test.c. */
 TEST(failover, with_a_timeout_is_checked, "D-028", "F-008")
 {
-    FIXTURE(orders, EAST, NULL);
+    FAILOVER_FIXTURE(orders, EAST, NULL);
     API(FailoverDomainRequest) *request = sample_failover("west", NULL, orders.arena);
     static const int64_t none[] = {0, -5};
     for (size_t i = 0; i < array_length(none); i++) {
@@ -105,7 +105,7 @@ TEST(failover, with_a_timeout_is_checked, "D-028", "F-008")
 /* D-011, D-030: an emergency needs no token, but can be forbidden. */
 TEST(failover, needs_no_token_and_stops_in_a_lockdown, "D-011", "D-030")
 {
-    FIXTURE(orders, EAST, NULL);
+    FAILOVER_FIXTURE(orders, EAST, NULL);
     orders.rules.is_admin_protected = true;
     EXPECT_OK(failover(&orders, "west", NULL));
     API(UpdateDomainRequest) *request = sample_update("active_cluster_name", orders.arena);
@@ -130,7 +130,7 @@ TEST(failover, needs_no_token_and_stops_in_a_lockdown, "D-011", "D-030")
 /* D-021. Moments are a second apart. */
 TEST(failover, within_the_cool_down_is_too_frequent, "D-021")
 {
-    FIXTURE(orders, EAST, NULL);
+    FAILOVER_FIXTURE(orders, EAST, NULL);
     orders.rules.cool_down = 2000000000;
     struct error *err = failover(&orders, "west", NULL);
     EXPECT_KIND(err, ERR_SERVICE_BUSY);
@@ -139,14 +139,14 @@ TEST(failover, within_the_cool_down_is_too_frequent, "D-021")
     EXPECT_KIND(update(&orders, sample_update("description", orders.arena)), ERR_SERVICE_BUSY);
     EXPECT_OK(update(&orders, sample_update("description", orders.arena)));
 
-    scoped(fixture_drop) struct fixture local = local_orders();
+    scoped(failover_fixture_drop) struct failover_fixture local = local_orders();
     local.rules.cool_down = 2000000000;
     EXPECT_OK(update(&local, sample_update("description", local.arena)));
 }
 
 TEST(failover, in_a_restored_cluster_waits_until_it_has_caught_up)
 {
-    FIXTURE(orders, EAST, NULL);
+    FAILOVER_FIXTURE(orders, EAST, NULL);
     orders.rules.is_catching_up = true;
     EXPECT_KIND(failover(&orders, "west", NULL), ERR_SERVICE_BUSY);
 }

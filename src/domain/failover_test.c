@@ -1,6 +1,6 @@
 /* failover_test.c - where domains and their attributes move and with which versions; settings of
  * global domains; the end of one. Without a server. */
-#include "domain/failover_fixture.h"
+#include "domain/test/failover_fixture.h"
 #include "wire/message.h"
 
 /* --- versions ------------------------------------------------------------------------------- */
@@ -9,7 +9,7 @@
  * primary. D-018: the settings' version stays. */
 TEST(failover, a_domain_takes_the_next_version_of_where_it_goes, "D-018", "D-019", "D-035", "D-040")
 {
-    FIXTURE(orders, EAST, NULL);
+    FAILOVER_FIXTURE(orders, EAST, NULL);
     orders.rules = sample_rules(NORTH);
     static const struct {
         const char *to;
@@ -28,7 +28,7 @@ TEST(failover, a_domain_takes_the_next_version_of_where_it_goes, "D-018", "D-019
 
 TEST(failover, an_update_of_the_active_cluster_is_a_failover)
 {
-    FIXTURE(orders, EAST, NULL);
+    FAILOVER_FIXTURE(orders, EAST, NULL);
     orders.rules = sample_rules(WEST);
     API(UpdateDomainRequest) *request = sample_update("active_cluster_name", orders.arena);
     request->active_cluster_name = "west";
@@ -42,9 +42,9 @@ TEST(failover, an_update_of_the_active_cluster_is_a_failover)
  */
 TEST(failover, to_where_a_domain_is_changes_nothing_but_is_accepted, "D-031", "D-039")
 {
-    FIXTURE(orders, WEST, NULL);
-    FIXTURE(cities, WEST, "city.a:east");
-    struct fixture *fixtures[] = {&orders, &cities};
+    FAILOVER_FIXTURE(orders, WEST, NULL);
+    FAILOVER_FIXTURE(cities, WEST, "city.a:east");
+    struct failover_fixture *fixtures[] = {&orders, &cities};
     for (size_t i = 0; i < array_length(fixtures); i++) {
         fixtures[i]->rules.cool_down = 3600 * INT64_C(1000000000);
         EXPECT_OK(failover(fixtures[i], "west", NULL));
@@ -60,7 +60,7 @@ TEST(failover, to_where_a_domain_is_changes_nothing_but_is_accepted, "D-031", "D
 /* D-039: the domain's version is what others watch, so it rises with every attribute that moves. */
 TEST(failover, of_an_attribute_raises_the_version_of_the_domain_too, "D-039")
 {
-    FIXTURE(orders, NORTH, "city.a:east,city.b:north");
+    FAILOVER_FIXTURE(orders, NORTH, "city.a:east,city.b:north");
     EXPECT_TEXT(PRINT_OF(orders), "city.a:east=0,city.b:north=2");
     EXPECT_EQ(VERSION_OF(orders), 2);
     orders.rules = sample_rules(WEST);
@@ -83,7 +83,7 @@ TEST(failover, of_an_attribute_raises_the_version_of_the_domain_too, "D-039")
 
 TEST(failover, an_update_gives_a_domain_its_first_attributes)
 {
-    FIXTURE(orders, EAST, NULL);
+    FAILOVER_FIXTURE(orders, EAST, NULL);
     API(UpdateDomainRequest) *request = sample_update("active_clusters", orders.arena);
     request->active_clusters = sample_attributes("city.b:west,city.a:north", orders.arena);
     EXPECT_OK(update(&orders, request));
@@ -97,7 +97,7 @@ TEST(failover, an_update_gives_a_domain_its_first_attributes)
 
 TEST(failover, at_the_end_of_the_numbers_is_refused)
 {
-    FIXTURE(orders, EAST, "city.a:east");
+    FAILOVER_FIXTURE(orders, EAST, "city.a:east");
     STORED(DomainRecord) *record = orders.decision.next;
     record->domain->failover_version = INT64_MAX;
     adopt(&orders);
@@ -119,7 +119,7 @@ TEST(failover, at_the_end_of_the_numbers_is_refused)
 /* D-020: each field that is a setting, together with a failover. */
 TEST(failover, and_settings_in_one_request_are_refused, "D-020")
 {
-    FIXTURE(orders, EAST, NULL);
+    FAILOVER_FIXTURE(orders, EAST, NULL);
     static const char *const settings[] = {"description", "owner_email", "history_archival_uri",
                                            "visibility_archival_uri", "delete_bad_binary"};
     for (size_t i = 0; i < array_length(settings); i++) {
@@ -143,7 +143,7 @@ TEST(failover, and_settings_in_one_request_are_refused, "D-020")
 /* D-019, D-024: the list of clusters is a setting. */
 TEST(failover, clusters_are_added_and_removed_in_the_primary_only, "D-017", "D-019", "D-024")
 {
-    FIXTURE(orders, WEST, "city.a:east");
+    FAILOVER_FIXTURE(orders, WEST, "city.a:east");
     API(UpdateDomainRequest) *request = sample_update("clusters", orders.arena);
     request->n_clusters = 2;
     request->clusters = sample_clusters(orders.arena, 2);
@@ -165,7 +165,7 @@ TEST(failover, clusters_are_added_and_removed_in_the_primary_only, "D-017", "D-0
 
 TEST(failover, clusters_may_come_with_attributes_in_the_primary)
 {
-    FIXTURE(orders, EAST, NULL);
+    FAILOVER_FIXTURE(orders, EAST, NULL);
     STORED(DomainRecord) *record = orders.decision.next;
     record->domain->n_clusters = 1;
     adopt(&orders);
@@ -207,7 +207,7 @@ TEST(failover, a_registration_with_attributes_checks_their_clusters)
 /* D-027. */
 TEST(failover, a_domain_is_deleted_once_it_is_deprecated_and_in_the_primary, "D-011", "D-027")
 {
-    FIXTURE(orders, WEST, NULL);
+    FAILOVER_FIXTURE(orders, WEST, NULL);
     struct domain_moment moment = next_moment(&orders);
     API(DeleteDomainRequest) *request = message_new(orders.arena, API_TYPE(delete_domain_request));
 #define TRY_DELETE(domain)                                                                         \

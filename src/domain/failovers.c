@@ -1,12 +1,13 @@
 /* failovers.c - the history of failovers, newest first. See domains.h.
  *
- * A failover is entered with the change that it is. One that came too late changes nothing; it is
- * entered on its own, unless the history has it: then it is known, and came again, with nothing new
- * but how graceful ones ended.
+ * A failover is entered with the change that it is. One that came too late changes nothing and is
+ * entered on its own, unless the history has it already: then it came again, and all that may be
+ * new in it is how graceful failovers ended.
+ *
  * A page token is the rest of the last row's key behind the domain's id. */
 #include "base/check.h"
 #include "domain/inside.h"
-#include "fiber/mark.h"
+#include "fiber/probe.h"
 #include "store/key.h"
 #include "wire/message.h"
 
@@ -66,6 +67,7 @@ domains_list_failovers(struct domains *domains, const char *domain_id, struct sl
     for (size_t i = 0; err == NULL && i < rows.count; i++)
         err = decode_failover(rows.row[i].value, arena, &failovers->failover[i]);
     if (err == NULL && rows.has_more) {
+        check(rows.count > 0);
         struct slice key = rows.row[rows.count - 1].key;
         failovers->token = slice_of(key.data + prefix.length, key.length - prefix.length);
     }
@@ -81,19 +83,21 @@ fill_failover(void *context, struct batch *batch)
     batch_add_failover(batch, context);
 }
 
-/* What is told of the ends of drains and was not known; false: nothing. */
+/* Adds the outcomes of drains that were not known; false: there are none. */
 static bool
-add_ends(STORED(FailoverRecord) *known, const STORED(FailoverRecord) *told, struct arena *arena)
+add_ends(STORED(FailoverRecord) *known, const STORED(FailoverRecord) *replicated,
+         struct arena *arena)
 {
-    bool is_news = false;
-    for (size_t i = 0; i < told->n_outcomes; i++) {
-        STORED(DrainOutcome) *outcome = told->outcomes[i];
+    bool is_new = false;
+    check(known->failover_version == replicated->failover_version);
+    for (size_t i = 0; i < replicated->n_outcomes; i++) {
+        STORED(DrainOutcome) *outcome = replicated->outcomes[i];
         if (failover_has_outcome(known, outcome->scope, outcome->name))
             continue;
         failover_add_outcome(known, outcome, arena);
-        is_news = true;
+        is_new = true;
     }
-    return is_news;
+    return is_new;
 }
 
 struct error *
@@ -107,13 +111,13 @@ failovers_enter_late(struct domains *domains, const STORED(FailoverRecord) *fail
     if (err != NULL)
         return err;
     if (!is_known) {
-        mark(failover->is_superseded ? "failover_superseded" : "failover_entered_late");
+        probe(failover->is_superseded ? "failover_superseded" : "failover_entered_late");
         return domains_write(domains, fill_failover, (void *)failover, arena);
     }
     const STORED(FailoverRecord) *known = NULL;
     err = decode_failover(bytes, arena, &known);
     if (err != NULL || !add_ends((STORED(FailoverRecord) *)known, failover, arena))
         return err;
-    mark("failover_end_entered_late");
+    probe("failover_end_entered_late");
     return domains_write(domains, fill_failover, (void *)known, arena);
 }

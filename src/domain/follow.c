@@ -1,4 +1,4 @@
-/* follow.c - who follows which log how far: the followers of ours, and our places in the logs of
+/* follow.c - how far each log was followed: the followers of ours, and our positions in the logs of
  * other clusters. See domains.h.
  *
  * The log is trimmed with the writes that are made anyway, a hundred rows at a time, up to the
@@ -23,12 +23,12 @@
 static void
 set_follower(struct domains *domains, const char *name, uint64_t handled)
 {
-    struct follower *follower = map_get(domains->followers, slice_text(name));
-    if (follower == NULL) {
-        follower = memory_zalloc(1, sizeof *follower);
-        map_put(domains->followers, slice_text(name), follower);
+    struct log_follower *log_follower = map_get(domains->followers, slice_text(name));
+    if (log_follower == NULL) {
+        log_follower = memory_zalloc(1, sizeof *log_follower);
+        map_put(domains->followers, slice_text(name), log_follower);
     }
-    follower->handled = handled;
+    log_follower->handled = handled;
 }
 
 static struct error *
@@ -63,18 +63,18 @@ follow_read(struct domains *domains, struct arena *arena)
 void
 follow_free(struct domains *domains)
 {
-    void *follower = NULL;
+    void *log_follower = NULL;
     size_t cursor = 0;
-    while (map_next(domains->followers, &cursor, NULL, &follower))
-        memory_free(follower);
+    while (map_next(domains->followers, &cursor, NULL, &log_follower))
+        memory_free(log_follower);
     map_free(domains->followers);
 }
 
 /* --- followers of our log -----------------------------------------------------------------------
  */
 
-/* How far all clusters of the group are that take part, also those that were never heard of: they
- * shall not miss anything. */
+/* How far all enabled clusters of the group are, including those that this one has never heard
+ * from: they must not miss anything. */
 static uint64_t
 lowest_cluster(const struct domains *domains, struct arena *arena)
 {
@@ -85,14 +85,14 @@ lowest_cluster(const struct domains *domains, struct arena *arena)
         if (cluster == group->current || !cluster->is_enabled)
             continue;
         int64_t handled =
-            domains_follower(domains, arena_format(arena, CLUSTER "%s", cluster->name));
+            domains_follower_position(domains, arena_format(arena, CLUSTER "%s", cluster->name));
         uint64_t known = handled < 0 ? 0 : (uint64_t)handled;
         lowest = known < lowest ? known : lowest;
     }
     return lowest;
 }
 
-/* And everybody else who said something. A cluster that left the group, or was switched off, is not
+/* The same, with all other followers. A cluster that left the group, or was switched off, is not
  * waited for. */
 static uint64_t
 lowest_follower(const struct domains *domains, struct arena *arena)
@@ -102,10 +102,10 @@ lowest_follower(const struct domains *domains, struct arena *arena)
     void *value = NULL;
     size_t cursor = 0;
     while (map_next(domains->followers, &cursor, &name, &value)) {
-        const struct follower *follower = value;
+        const struct log_follower *log_follower = value;
         bool is_cluster = slice_starts_with(name, slice_text(CLUSTER));
-        if (!is_cluster && follower->handled < lowest)
-            lowest = follower->handled;
+        if (!is_cluster && log_follower->handled < lowest)
+            lowest = log_follower->handled;
     }
     return lowest;
 }
@@ -119,6 +119,7 @@ follow_trim(struct domains *domains, struct batch *batch)
         return;
     uint64_t lowest = lowest_follower(domains, batch->arena);
     uint64_t to = lowest < guard - ROWS_KEPT ? lowest : guard - ROWS_KEPT;
+    check(to + ROWS_KEPT <= guard);
     if (to < domains->log_floor + ROWS_TRIMMED)
         return;
     batch_delete_range(batch, ROW_DOMAIN_LOG, key_of_number(0, batch->arena),
@@ -126,7 +127,7 @@ follow_trim(struct domains *domains, struct batch *batch)
     domains->log_floor = to; /* if this batch fails, it is read again */
 }
 
-struct note {
+struct position_update {
     struct domains *domains;
     const char *name;
     int64_t handled;
@@ -135,20 +136,22 @@ struct note {
 static void
 fill_follower(void *context, struct batch *batch)
 {
-    const struct note *note = context;
-    set_follower(note->domains, note->name, (uint64_t)note->handled);
-    batch_add_position(batch, arena_format(batch->arena, FOLLOWER "%s", note->name), note->handled);
-    follow_trim(note->domains, batch);
+    const struct position_update *position_update = context;
+    set_follower(position_update->domains, position_update->name,
+                 (uint64_t)position_update->handled);
+    batch_add_position(batch, arena_format(batch->arena, FOLLOWER "%s", position_update->name),
+                       position_update->handled);
+    follow_trim(position_update->domains, batch);
 }
 
 struct error *
-domains_note_follower(struct domains *domains, const char *follower, uint64_t handled,
-                      struct arena *arena)
+domains_set_follower_position(struct domains *domains, const char *log_follower, uint64_t handled,
+                              struct arena *arena)
 {
     check(loop_index(loop_self()) == 0);
-    check(follower[0] != '\0');
+    check(log_follower[0] != '\0');
     uint64_t known = handled < domains->durable ? handled : domains->durable;
-    const struct follower *before = map_get(domains->followers, slice_text(follower));
+    const struct log_follower *before = map_get(domains->followers, slice_text(log_follower));
     if (known == 0 || (before != NULL && before->handled >= known))
         return domains_wait_newest(domains, arena);
     if (domains->options.refresh_interval >
@@ -157,14 +160,15 @@ domains_note_follower(struct domains *domains, const char *follower, uint64_t ha
         if (err != NULL)
             return err;
     }
-    struct note note = {domains, follower, (int64_t)known};
-    return domains_write(domains, fill_follower, &note, arena);
+    struct position_update position_update = {domains, log_follower, (int64_t)known};
+    return domains_write(domains, fill_follower, &position_update, arena);
 }
 
 int64_t
-domains_follower(const struct domains *domains, const char *follower)
+domains_follower_position(const struct domains *domains, const char *log_follower)
 {
-    const struct follower *known = map_get(domains->followers, slice_text(follower));
+    check(loop_index(loop_self()) == 0);
+    const struct log_follower *known = map_get(domains->followers, slice_text(log_follower));
     return known == NULL ? -1 : (int64_t)known->handled;
 }
 
@@ -174,6 +178,7 @@ domains_follower(const struct domains *domains, const char *follower)
 struct error *
 domains_position(struct domains *domains, const char *source, struct arena *arena, int64_t *handled)
 {
+    check(loop_index(loop_self()) == 0 && source[0] != '\0');
     bool is_found = false;
     struct slice bytes;
     struct slice key = key_of_text(arena_format(arena, FROM "%s", source), arena);
@@ -194,17 +199,19 @@ domains_position(struct domains *domains, const char *source, struct arena *aren
 static void
 fill_position(void *context, struct batch *batch)
 {
-    const struct note *note = context;
-    batch_add_position(batch, arena_format(batch->arena, FROM "%s", note->name), note->handled);
+    const struct position_update *position_update = context;
+    batch_add_position(batch, arena_format(batch->arena, FROM "%s", position_update->name),
+                       position_update->handled);
 }
 
 struct error *
 domains_set_position(struct domains *domains, const char *source, int64_t handled,
                      struct arena *arena)
 {
-    check(loop_index(loop_self()) == 0);
-    if (domains->durable == 0) /* an empty cluster: beginning anew costs nothing, a write counts */
+    check(loop_index(loop_self()) == 0 && source[0] != '\0');
+    if (domains->durable ==
+        0) /* an empty cluster: starting again costs nothing, a write would count */
         return NULL;
-    struct note note = {domains, source, handled};
-    return domains_write(domains, fill_position, &note, arena);
+    struct position_update position_update = {domains, source, handled};
+    return domains_write(domains, fill_position, &position_update, arena);
 }

@@ -10,7 +10,7 @@
 #include "base/test.h"
 #include "domain/active.h"
 #include "domain/decide.h"
-#include "domain/samples.h"
+#include "domain/test/samples.h"
 #include "wire/message.h"
 #include "wire/presence.h"
 

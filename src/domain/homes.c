@@ -1,15 +1,15 @@
 /* homes.c - see homes.h.
  *
  * The rows are found by an open table of pointers, twice as large as there are rows. It is made
- * when somebody asks and kept in the loop's book, which gives it up with the next row that changes;
- * who asks has a reference. */
+ * at the first request and kept in the loop's cache, which drops it with the next row that changes;
+ * each asker has a reference. */
 #include "domain/homes.h"
 
 #include "base/check.h"
 #include "base/memory.h"
 #include "domain/inside.h"
 
-/* --- the rows of a book at one moment ---- */
+/* --- the rows of a cache at one moment ---- */
 
 struct entity_table {
     atomic_uint references;
@@ -24,29 +24,34 @@ slot_of(const struct entity_table *table, struct slice name)
 }
 
 static struct entity_table *
-table_new(const struct book *book)
+table_new(const struct domain_cache *domain_cache)
 {
     size_t size = 2, cursor = 0;
-    while (size < 2 * map_count(book->entities))
+    while (size < 2 * map_count(domain_cache->entities))
         size *= 2;
     struct entity_table *table = memory_zalloc(1, sizeof *table + size * sizeof(struct entity *));
     atomic_init(&table->references, 1);
     table->mask = size - 1;
     struct slice name;
     void *entity = NULL;
-    while (map_next(book->entities, &cursor, &name, &entity)) {
+    while (map_next(domain_cache->entities, &cursor, &name, &entity)) {
         size_t slot = slot_of(table, name);
         while (table->slots[slot] != NULL)
             slot = (slot + 1) & table->mask;
         table->slots[slot] = entity_take(entity);
     }
+    check(map_count(domain_cache->entities) <= table->mask); /* a slot is free: searches end */
     return table;
 }
 
 void
 entity_table_drop(struct entity_table *table)
 {
-    if (table == NULL || atomic_fetch_sub(&table->references, 1) > 1)
+    if (table == NULL)
+        return;
+    unsigned before = atomic_fetch_sub(&table->references, 1);
+    check(before > 0);
+    if (before > 1)
         return;
     for (size_t i = 0; i <= table->mask; i++)
         entity_drop(table->slots[i]);
@@ -54,14 +59,14 @@ entity_table_drop(struct entity_table *table)
 }
 
 static struct entity_table *
-table_take(struct book *book)
+table_take(struct domain_cache *domain_cache)
 {
-    if (map_count(book->entities) == 0)
+    if (map_count(domain_cache->entities) == 0)
         return NULL;
-    if (book->table == NULL)
-        book->table = table_new(book);
-    atomic_fetch_add(&book->table->references, 1);
-    return book->table;
+    if (domain_cache->table == NULL)
+        domain_cache->table = table_new(domain_cache);
+    atomic_fetch_add(&domain_cache->table->references, 1);
+    return domain_cache->table;
 }
 
 /* `name` is entity_name of both. */
@@ -93,7 +98,7 @@ homes_new(struct domains *domains, struct domain *domain)
     struct homes *homes = memory_zalloc(1, sizeof *homes);
     *homes = (struct homes){.domain = domain_take(domain),
                             .group = domains->options.group,
-                            .table = table_take(&domains->books[loop_index(loop_self())])};
+                            .table = table_take(&domains->domain_caches[loop_index(loop_self())])};
     return homes;
 }
 
@@ -166,7 +171,7 @@ homes_find_region(const struct homes *homes, struct slice scope, struct slice na
 }
 
 bool
-homes_is_unheard(const struct homes *homes, struct slice scope, struct slice name)
+homes_is_unknown(const struct homes *homes, struct slice scope, struct slice name)
 {
     struct named named;
     if (!read_names(scope, name, &named) || !is_followed(homes, &named))

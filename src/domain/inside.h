@@ -1,35 +1,36 @@
 /* inside.h - the owner of the domains from inside. Only files of domain/ include it.
  *
  * domains.c opens, closes and reads; write.c decides, adopts, submits and waits, for change.c
- * (wishes of clients), apply.c (facts of other clusters) and for writes that change no domain;
- * rows.c knows how rows look; publish.c tells the loops and listen.c who listens there; log.c,
- * follow.c, dead.c and failovers.c keep what goes with the domains; reload.c reads the store and
- * starts over after a failure. All fields belong to loop 0 but `books`, where loop i owns books[i].
+ * (requests of clients), apply.c (messages of other clusters) and for writes that change no domain;
+ * rows.c knows the form of rows; publish.c sends changes to the loops and listen.c notifies
+ * listeners there; log.c, follow.c, dead_letters.c and failovers.c keep what goes with the domains;
+ * reload.c reads the store and starts over after a failure. All fields belong to loop 0, except
+ * that loop i owns domain_caches[i], listeners_by_loop[i] and groups[i].
  *
  * Invariants:
- *   1. books[0] holds exactly what is durable at notification version `durable`.
- *   2. `newest` is books[0] with the changes of `undurable` on top.
+ *   1. domain_caches[0] holds exactly what is durable at notification version `durable`.
+ *   2. `newest` is domain_caches[0] with the changes of `undurable` on top.
  *   3. The rows of the log are those of (log_floor, guard], one for each notification version;
  *      other hosts on the same store may have trimmed more. */
 #ifndef CADENZA_DOMAIN_INSIDE_H
 #define CADENZA_DOMAIN_INSIDE_H
 
 #include "base/list.h"
-#include "domain/book.h"
+#include "domain/domain_cache.h"
 #include "domain/domains.h"
 #include "fiber/loop.h"
 #include "fiber/sync.h"
 
 #define DOMAINS_CHANGES_MAX 4096 /* that wait to become durable */
 
-/* Who follows the domains on one loop. */
-struct audience {
+/* The listeners on one loop. */
+struct loop_listeners {
     struct list listeners;  /* struct domain_listener */
-    struct fiber_cond grew; /* the loop's book has more */
+    struct fiber_cond grew; /* the loop's cache has more */
 };
 
 /* Isolation groups of the cluster, as one loop knows them. */
-struct cluster_groups {
+struct cluster_isolation {
     struct arena *arena; /* NULL: none were set */
     const API(IsolationGroupConfiguration) *groups;
     struct slice bytes; /* of the row */
@@ -37,37 +38,40 @@ struct cluster_groups {
 
 struct domains {
     struct domains_options options;
-    struct writer *writer;     /* NULL while the state is read again */
-    struct book newest;        /* with what is decided but perhaps not durable */
-    struct list undurable;     /* struct change, in order of ticket */
-    struct latch writer_users; /* fibers that wait on the writer: it must not go away under them */
-    struct fiber_cond ready;   /* the writer is there (again) */
-    uint64_t durable;          /* notification version up to which everything is known, durably */
-    struct fiber_cond grew;    /* `durable` rose, or nobody shall wait for it any more */
-    uint64_t log_floor;        /* the log was trimmed up to here */
-    struct map *followers;     /* name → struct follower */
-    uint64_t dead_newest;      /* the highest id that a dead letter ever had */
-    bool is_loaded;            /* `durable` and books[0] mean something */
+    struct writer *writer;      /* NULL while the state is read again */
+    struct domain_cache newest; /* with what is decided but perhaps not durable */
+    struct list undurable;      /* struct change, in order of ticket */
+    struct latch writer_users;  /* fibers that wait on the writer: it must not go away under them */
+    struct fiber_cond ready;    /* the writer is there (again) */
+    uint64_t durable;           /* notification version up to which everything is known, durably */
+    struct fiber_cond grew;     /* `durable` rose, or waiting for it has ended */
+    uint64_t log_floor;         /* the log was trimmed up to here */
+    struct map *followers;      /* name → struct follower */
+    uint64_t dead_newest;       /* the highest id that a dead letter ever had */
+    bool is_loaded;             /* `durable` and domain_caches[0] have been read */
     bool is_reloading;
-    bool is_silent; /* nobody waits for the log to grow any more */
+    bool has_ended_waits; /* calls no longer wait for the log to grow */
     bool is_closing;
-    struct latch letters;          /* on their way to or from other loops */
-    struct latch fibers;           /* reload and refresh */
-    struct fiber *refresher;       /* NULL: none */
-    struct cluster_groups *groups; /* one per loop, which owns it */
-    struct fiber_mutex regrouping; /* who changes them */
-    struct gauge *version_shown;   /* the notification version; NULL: no metrics, or not read yet */
-    struct drains *drains;         /* graceful failovers to here; NULL before they are read */
+    struct latch loop_messages;       /* on their way to or from other loops */
+    struct latch fibers;              /* reload and refresh */
+    struct fiber *refresher;          /* NULL: none */
+    struct cluster_isolation *groups; /* one per loop, which owns it */
+    struct fiber_mutex regrouping;    /* held to change them */
+    struct gauge *version_gauge; /* the notification version; NULL: no metrics, or not read yet */
+    struct drains *drains;       /* graceful failovers to here; NULL before they are read */
     unsigned loops;
-    struct audience *audiences; /* one per loop, beside its book */
-    struct book books[];        /* one per loop: what is durable */
+    struct loop_listeners *listeners_by_loop; /* one per loop, beside its cache */
+    struct domain_cache domain_caches[];      /* one per loop: what is durable */
 };
+
+/* Aborts unless the invariants above hold, as far as constant time allows. On loop 0. */
+void domains_check(const struct domains *domains);
 
 /* --- publish.c: a decided change on its way, to the disk, then to every loop -------------------
  */
 
-struct telling {
-    struct letter letter;
+struct change_message {
+    struct loop_message message;
     struct change *change;
     unsigned index; /* of the loop */
 };
@@ -80,10 +84,10 @@ struct change {
     size_t entity_count;
     uint64_t version; /* the notification version that it leaves */
     ticket_t ticket;
-    unsigned untold;        /* loops that have not got it yet */
-    struct fiber_cond told; /* untold became 0 */
-    unsigned references;    /* who still looks at it: the fiber that asked, the way to the loops */
-    struct telling tellings[];
+    unsigned loops_left;                /* loops that have not got it yet */
+    struct fiber_cond known_everywhere; /* loops_left became 0 */
+    unsigned references;                /* the fiber that asked, and the way to the loops */
+    struct change_message change_messages[];
 };
 
 struct change *change_new(struct domains *domains, struct domain *domain, uint64_t version);
@@ -91,40 +95,42 @@ struct change *change_new(struct domains *domains, struct domain *domain, uint64
 struct change *change_new_entities(struct domains *domains, STORED(EntityRecord) *const *records,
                                    size_t count, uint64_t version);
 void change_drop(struct change *change);
-/* Makes the change in a book. */
-void change_enter(const struct change *change, struct book *book);
-/* Tells every loop; takes over one reference of the change, given back when all have it. */
+/* Enters the change in a cache. */
+void change_enter(const struct change *change, struct domain_cache *domain_cache);
+/* Sends it to every loop; takes over one reference, given back when all loops have it. */
 void change_publish(struct change *change);
 
 /* --- listen.c -----------------------------------------------------------------------------------
  */
 
-struct audience *audiences_new(unsigned count);
-/* Enters the change in the book of loop `index`, and tells who listens there. On that loop. */
-void audience_tell(struct domains *domains, unsigned index, const struct change *change);
+struct loop_listeners *loop_listeners_new(unsigned count);
+/* Enters the change in the cache of loop `index` and notifies the listeners there. On that loop. */
+void loop_listeners_notify(struct domains *domains, unsigned index, const struct change *change);
 
 /* --- write.c ------------------------------------------------------------------------------------
  */
 
-/* Somebody wants a domain to change. */
-struct wish {
+/* A request to change a domain, of a client or of another cluster. */
+struct change_request {
     struct domains *domains;
     const char *name; /* of the domain */
     const void *request;
     /* Pure; no yield. */
-    struct error *(*decide)(const struct wish *wish, const struct domain_rules *rules,
-                            const struct domain_moment *moment, struct domain_decision *decision);
-    const char *source; /* the cluster that a fact came from; NULL: a client's wish */
-    uint64_t letter;    /* the dead letter that goes when it is granted; 0: none */
+    struct error *(*decide)(const struct change_request *change_request,
+                            const struct domain_rules *rules, const struct domain_moment *moment,
+                            struct domain_decision *decision);
+    const char *source;   /* the cluster whose message it is; NULL: a client's request */
+    uint64_t dead_letter; /* the dead letter that is deleted when it succeeds; 0: none */
     /* What else goes with its commit, if it changes something; NULL: nothing. No yield. */
-    void (*add)(const struct wish *wish, struct batch *batch);
-    bool reports_end; /* of a drain: it enters that itself */
+    void (*add)(const struct change_request *change_request, struct batch *batch);
+    bool reports_end; /* it ends a drain, and enters the outcome itself */
     struct arena *arena;
     struct domain *changed; /* the answer, one reference; NULL: nothing to show */
     struct error *err;
 };
-/* Decides until other hosts leave it alone; the answer is in the wish. On loop 0. Yields. */
-void wish_run(struct wish *wish);
+/* Decides, and decides again when another host was faster; the answer is in the request. On loop
+ * 0. Yields. */
+void change_request_run(struct change_request *change_request);
 
 /* Makes a batch durable that changes no domain and leaves the guard as it is; `fill` writes its
  * steps, without a yield, and may run again when another host was faster. On loop 0. Yields.
@@ -135,25 +141,26 @@ must_use struct error *domains_write(struct domains *domains,
 /* Waits until all that was decided so far is durable. Yields. */
 must_use struct error *domains_wait_newest(struct domains *domains, struct arena *arena);
 
-/* --- groups.c ------------------------------------------------------------------------------------
+/* --- isolation.c
+ * ------------------------------------------------------------------------------------
  */
 
 /* Reads the cluster's. On loop 0. Yields. */
-must_use struct error *groups_load(struct domains *domains, struct arena *arena);
-void groups_free(struct domains *domains);
-/* Looks whether another host has changed the cluster's. On loop 0. Yields. */
-must_use struct error *groups_refresh(struct domains *domains, struct arena *arena);
+must_use struct error *domain_isolation_load(struct domains *domains, struct arena *arena);
+void domain_isolation_free(struct domains *domains);
+/* Looks whether another host changed the cluster's. On loop 0. Yields. */
+must_use struct error *domain_isolation_refresh(struct domains *domains, struct arena *arena);
 
 /* --- drains.c ------------------------------------------------------------------------------------
  */
 
-/* Follows the graceful failovers to here, when the domains were read. On loop 0. */
+/* Follows the graceful failovers to here, once the domains have been read. On loop 0. */
 void drains_open(struct domains *domains);
-/* Nothing begins any more; the fiber ends soon (latch `fibers`). */
+/* No handling begins from now on; the fiber ends soon (latch `fibers`). */
 void drains_stop(struct domains *domains);
 void drains_free(struct domains *domains);
-/* Leaves a row for each drain to here that the next record has no more: how it ended is entered in
- * the history later, whatever crashes. `before` NULL: there was no such domain. */
+/* Leaves a row for each drain to here that the next record no longer has: its outcome is entered
+ * in the history later, even if this host crashes. `before` NULL: there was no such domain. */
 void batch_add_left(struct batch *batch, const struct domain *before, const struct domain *next,
                     const struct cluster_group *group, int64_t now);
 /* Does the entry say how a drain of it ended? Adds that. */
@@ -164,10 +171,10 @@ void failover_add_outcome(STORED(FailoverRecord) *failover, STORED(DrainOutcome)
 /* --- entities.c ----------------------------------------------------------------------------------
  */
 
-/* Entities of a book that are newer than `after`, and not as new in `known` (NULL: nothing is
+/* Entities of a cache that are newer than `after`, and not as new in `known` (NULL: nothing is
  * known), in order of their versions. */
-size_t entities_after(const struct book *book, const struct book *known, uint64_t after,
-                      struct arena *arena, struct entity ***found);
+size_t entities_after(const struct domain_cache *domain_cache, const struct domain_cache *known,
+                      uint64_t after, struct arena *arena, struct entity ***found);
 
 /* --- rows.c: keys and values --------------------------------------------------------------------
  */
@@ -190,7 +197,8 @@ void batch_add_entities(struct batch *batch, const struct change *change, bool i
 /* The key of a failover in the history. */
 struct slice failover_key(const STORED(FailoverRecord) *failover, struct arena *arena);
 
-/* --- log.c, follow.c, dead.c, failovers.c -------------------------------------------------------
+/* --- log.c, follow.c, dead_letters.c, failovers.c
+ * -------------------------------------------------------
  */
 
 /* Rows of the log in (after, to], at most `count_max`. is_cut: some are missing; then count is 0.
@@ -201,7 +209,7 @@ must_use struct error *log_scan(struct domains *domains, uint64_t after, uint64_
 /* Where the log begins, with guard `guard`. */
 must_use struct error *log_read_floor(struct domains *domains, uint64_t guard, struct arena *arena);
 
-struct follower {
+struct log_follower {
     uint64_t handled;
 };
 /* Followers and counters as the store has them. */
@@ -210,10 +218,10 @@ void follow_free(struct domains *domains);
 /* Adds what may be trimmed from the log to a batch. */
 void follow_trim(struct domains *domains, struct batch *batch);
 
-/* Parks a message, once. Yields. */
-must_use struct error *dead_park(struct domains *domains, const char *source,
-                                 const ADMIN(ReplicationTask) *task, const char *reason,
-                                 struct arena *arena);
+/* Keeps a message as a dead letter, once. Yields. */
+must_use struct error *dead_letter_add(struct domains *domains, const char *source,
+                                       const ADMIN(ReplicationTask) *task, const char *reason,
+                                       struct arena *arena);
 #define POSITION_DEAD "dead-letters" /* the name of the row that counts their ids */
 
 /* Enters a failover that came too late, unless the history has it. Yields. */
@@ -224,10 +232,10 @@ must_use struct error *failovers_enter_late(struct domains *domains,
 /* --- apply.c ------------------------------------------------------------------------------------
  */
 
-/* Applies a message; `letter` is the dead letter that it was parked as, or 0. *reason is set when
- * it can never be applied as things are. Yields. */
+/* Applies a message; `dead_letter` is the id of the dead letter that it is, or 0. *reason is set
+ * when it can never be applied as things are. Yields. */
 must_use struct error *apply_try(struct domains *domains, const char *source,
-                                 const ADMIN(ReplicationTask) *task, uint64_t letter,
+                                 const ADMIN(ReplicationTask) *task, uint64_t dead_letter,
                                  struct arena *arena, const char **reason);
 
 /* --- reload.c -----------------------------------------------------------------------------------
@@ -238,8 +246,8 @@ void domains_start_reload(struct domains *domains);
 /* Reads what is not known yet and opens the writer. Yields. */
 must_use struct error *domains_load(struct domains *domains, struct arena *arena);
 /* Reads what other hosts wrote, if they did; *guard is the store's. Yields. */
-must_use struct error *domains_look_for_others(struct domains *domains, struct arena *arena,
-                                               uint64_t *guard);
+must_use struct error *domains_read_others(struct domains *domains, struct arena *arena,
+                                           uint64_t *guard);
 /* Looks for changes by other hosts from time to time; a fiber. */
 void domains_refresh(void *argument);
 

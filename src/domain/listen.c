@@ -1,30 +1,31 @@
-/* listen.c - who follows the domains on a loop: shards, task lists. See domains.h.
+/* listen.c - listeners to the domains on a loop: shards, task lists. See domains.h.
  *
- * A listener is told each change in the same breath as the loop's book gets it, so it can say of
- * any moment which version it has handled. What it missed while it was not there (nobody owned the
- * shard) it reads from the log. A failover is known by its failover notification version: that is
- * the version before the change, taken when the failover version rose (decide_move.c,
- * decide_replicated.c); so each is told once, in order. */
+ * A listener is notified of each change without a yield after the loop's cache has it, so it knows
+ * at any moment which version it has handled. What it missed while it was not there (its shard had
+ * no owner) it reads from the log. A failover is recognized by its failover notification version,
+ * which is the version before the change, taken when the failover version rose (decide_move.c,
+ * decide_replicated.c); so each one is notified once, in order. */
 #include "base/check.h"
 #include "base/memory.h"
 #include "domain/inside.h"
 #include "fiber/clock.h"
-#include "fiber/mark.h"
+#include "fiber/probe.h"
 #include "route/route.h"
 
-#define REACH_WAIT  NS_PER_S /* so long a version is waited for */
-#define LOOK_PAUSE  (50 * NS_PER_MS)
+#define REACH_WAIT  NS_PER_S /* how long to wait for a version */
+#define POLL_PAUSE  (50 * NS_PER_MS)
 #define MISSED_PAGE 500
 
-struct audience *
-audiences_new(unsigned count)
+struct loop_listeners *
+loop_listeners_new(unsigned count)
 {
-    struct audience *audiences = memory_zalloc(count, sizeof *audiences);
+    check(count > 0);
+    struct loop_listeners *listeners_by_loop = memory_zalloc(count, sizeof *listeners_by_loop);
     for (unsigned i = 0; i < count; i++) {
-        list_init(&audiences[i].listeners);
-        fiber_cond_init(&audiences[i].grew);
+        list_init(&listeners_by_loop[i].listeners);
+        fiber_cond_init(&listeners_by_loop[i].grew);
     }
-    return audiences;
+    return listeners_by_loop;
 }
 
 static bool
@@ -34,14 +35,16 @@ is_failover(const STORED(DomainRecord) *record, uint64_t version)
 }
 
 void
-audience_tell(struct domains *domains, unsigned index, const struct change *change)
+loop_listeners_notify(struct domains *domains, unsigned index, const struct change *change)
 {
-    struct book *book = &domains->books[index];
+    struct domain_cache *domain_cache = &domains->domain_caches[index];
     struct domain *domain = change->domain;
-    bool is_known = domain != NULL && book_find_record(book, domain->id) != NULL;
+    bool is_known = domain != NULL && domain_cache_find_record(domain_cache, domain->id) != NULL;
     check(loop_index(loop_self()) == index);
-    change_enter(change, book);
-    struct domain_news news = {
+    check(domain == NULL || change->entity_count == 0);
+    change_enter(change, domain_cache);
+    check(domain_cache->notification_version >= change->version);
+    struct domain_notification notification = {
         .version = change->version,
         .domain = domain,
         .is_failover =
@@ -49,18 +52,18 @@ audience_tell(struct domains *domains, unsigned index, const struct change *chan
         .entities = change->entities,
         .entity_count = change->entity_count,
     };
-    list_each_safe(node, &domains->audiences[index].listeners) {
+    list_each_safe(node, &domains->listeners_by_loop[index].listeners) {
         struct domain_listener *listener = list_entry(node, struct domain_listener, node);
-        listener->hear(listener, &news);
+        listener->on_change(listener, &notification);
     }
-    fiber_cond_broadcast(&domains->audiences[index].grew);
+    fiber_cond_broadcast(&domains->listeners_by_loop[index].grew);
 }
 
 void
 domains_listen(struct domains *domains, struct domain_listener *listener)
 {
-    check(listener->hear != NULL);
-    list_push_back(&domains->audiences[loop_index(loop_self())].listeners, &listener->node);
+    check(listener->on_change != NULL);
+    list_push_back(&domains->listeners_by_loop[loop_index(loop_self())].listeners, &listener->node);
 }
 
 void
@@ -73,7 +76,7 @@ domains_unlisten(struct domain_listener *listener)
  */
 
 /* On loop 0, for a fiber of another. */
-struct inquiry {
+struct log_query {
     struct domains *domains;
     uint64_t version;
     struct arena *arena;
@@ -82,31 +85,31 @@ struct inquiry {
 };
 
 static void
-look_there(void *argument)
+read_others_there(void *argument)
 {
-    struct inquiry *inquiry = argument;
-    struct domains *domains = inquiry->domains;
+    struct log_query *log_query = argument;
+    struct domains *domains = log_query->domains;
     uint64_t guard = 0;
-    if (domains->durable >= inquiry->version)
+    if (domains->durable >= log_query->version)
         return;
-    inquiry->err = domains_look_for_others(domains, inquiry->arena, &guard);
-    if (inquiry->err == NULL && guard < inquiry->version)
-        inquiry->err =
-            error_new(inquiry->arena, ERR_CORRUPT,
+    log_query->err = domains_read_others(domains, log_query->arena, &guard);
+    if (log_query->err == NULL && guard < log_query->version)
+        log_query->err =
+            error_new(log_query->arena, ERR_CORRUPT,
                       "version %llu of the domains was handled, but the store has only %llu",
-                      (unsigned long long)inquiry->version, (unsigned long long)guard);
+                      (unsigned long long)log_query->version, (unsigned long long)guard);
 }
 
 struct error *
 domains_reach(struct domains *domains, uint64_t version, struct arena *arena)
 {
-    struct audience *audience = &domains->audiences[loop_index(loop_self())];
+    struct loop_listeners *loop_listeners = &domains->listeners_by_loop[loop_index(loop_self())];
     int64_t latest = clock_monotonic() + REACH_WAIT;
     while (domains_notification_version(domains) < version) {
-        mark("domain_version_awaited");
-        struct inquiry inquiry = {.domains = domains, .version = version, .arena = arena};
-        struct error *err = route_to_domains(look_there, &inquiry, arena);
-        err = err != NULL ? err : inquiry.err;
+        probe("domain_version_awaited");
+        struct log_query log_query = {.domains = domains, .version = version, .arena = arena};
+        struct error *err = route_to_domains(read_others_there, &log_query, arena);
+        err = err != NULL ? err : log_query.err;
         if (err != NULL)
             return err;
         if (domains_notification_version(domains) >= version)
@@ -115,7 +118,7 @@ domains_reach(struct domains *domains, uint64_t version, struct arena *arena)
             return error_new(arena, ERR_UNAVAILABLE,
                              "Version %llu of the domains is not known here yet, try again.",
                              (unsigned long long)version);
-        enum wake wake = fiber_cond_wait(&audience->grew, clock_monotonic() + LOOK_PAUSE);
+        enum wake wake = fiber_cond_wait(&loop_listeners->grew, clock_monotonic() + POLL_PAUSE);
         if (wake == WAKE_CANCELLED)
             return wake_error(wake, arena, "waiting for a version of the domains");
     }
@@ -128,23 +131,25 @@ domains_reach(struct domains *domains, uint64_t version, struct arena *arena)
 static void
 read_there(void *argument)
 {
-    struct inquiry *inquiry = argument;
-    inquiry->err = domains_read_log(inquiry->domains, inquiry->version, MISSED_PAGE,
-                                    clock_monotonic(), inquiry->arena, &inquiry->changes);
+    struct log_query *log_query = argument;
+    log_query->err = domains_read_log(log_query->domains, log_query->version, MISSED_PAGE,
+                                      clock_monotonic(), log_query->arena, &log_query->changes);
 }
 
 static void
-show_missed(const struct missed_visit *visit, const STORED(DomainRecord) *record)
+show_missed(const struct missed_domain_visitor *visitor, const STORED(DomainRecord) *record)
 {
+    check(record->n_drains > 0);
     struct domain *domain = domain_from_record(record);
-    visit->see(visit->context, domain);
+    visitor->on_domain(visitor->context, domain);
     domain_drop(domain);
 }
 
-/* Shows what a page has up to `known`, and counts failovers. What was made in one of these changes
- * had no runs. */
+/* Shows what a page has up to `known`, and counts failovers. A domain that one of these changes
+ * created had no runs. */
 static uint64_t
-show_page(const struct domain_changes *changes, uint64_t known, const struct missed_visit *visit)
+show_page(const struct domain_changes *changes, uint64_t known,
+          const struct missed_domain_visitor *visitor)
 {
     uint64_t failovers = 0;
     for (size_t i = 0; i < changes->count && changes->version[i] <= known; i++) {
@@ -155,33 +160,34 @@ show_page(const struct domain_changes *changes, uint64_t known, const struct mis
         if (change->record == NULL || (!is_new && is_failover(change->record, changes->version[i])))
             failovers++;
         if (!is_gone && change->record->n_drains > 0)
-            show_missed(visit, change->record);
+            show_missed(visitor, change->record);
     }
     return failovers;
 }
 
 struct error *
-domains_read_missed(struct domains *domains, uint64_t after, const struct missed_visit *visit,
-                    struct arena *arena, uint64_t *reached, uint64_t *failovers)
+domains_read_missed(struct domains *domains, uint64_t after,
+                    const struct missed_domain_visitor *visitor, struct arena *arena,
+                    uint64_t *reached, uint64_t *failovers)
 {
     *reached = after;
     *failovers = 0;
     while (*reached < domains_notification_version(domains)) {
         scoped(arena_drop) struct arena *page = arena_new(0);
-        struct inquiry inquiry = {.domains = domains, .version = *reached, .arena = page};
-        struct error *err = route_to_domains(read_there, &inquiry, page);
-        err = err != NULL ? err : inquiry.err;
+        struct log_query log_query = {.domains = domains, .version = *reached, .arena = page};
+        struct error *err = route_to_domains(read_there, &log_query, page);
+        err = err != NULL ? err : log_query.err;
         if (err != NULL)
             return error_copy(arena, err);
         uint64_t known = domains_notification_version(domains);
-        const struct domain_changes *changes = &inquiry.changes;
-        *failovers += show_page(changes, known, visit);
-        /* Loop 0 may know more than this loop, which is told the rest as it comes. */
+        const struct domain_changes *changes = &log_query.changes;
+        *failovers += show_page(changes, known, visitor);
+        /* Loop 0 may know more than this loop, which is notified of the rest as it comes. */
         bool is_all = changes->count < MISSED_PAGE;
         uint64_t last = is_all ? changes->newest : changes->version[changes->count - 1];
         check(last > *reached);
         *reached = last < known ? last : known;
-        mark("domain_changes_caught_up");
+        probe("domain_changes_caught_up");
     }
     return NULL;
 }

@@ -1,4 +1,4 @@
-/* log.c - the log of changes: who follows the domains reads it in order. See domains.h.
+/* log.c - the log of changes, which followers of the domains read in order. See domains.h.
  *
  * Each change has a row under the notification version that it left, so what is between two
  * versions can be counted: if a row is missing, it was trimmed, and the reader gets the newest
@@ -9,7 +9,7 @@
 #include "base/check.h"
 #include "domain/inside.h"
 #include "fiber/clock.h"
-#include "fiber/mark.h"
+#include "fiber/probe.h"
 #include "store/key.h"
 #include "wire/message.h"
 
@@ -39,7 +39,7 @@ take_rows(const struct rows *rows, uint64_t after, struct arena *arena,
     for (size_t i = 0; i < rows->count; i++) {
         struct slice key = rows->row[i].key;
         if (!key_take_u64(&key, &changes->version[i]))
-            return error_new(arena, ERR_CORRUPT, "a key of the log of the domains is no number");
+            return error_new(arena, ERR_CORRUPT, "a key of the log of the domains is not a number");
         if (changes->version[i] != after + 1 + i) {
             changes->is_cut = true;
             return NULL;
@@ -84,6 +84,7 @@ log_read_floor(struct domains *domains, uint64_t guard, struct arena *arena)
     uint64_t first = 0;
     if (rows.count > 0 && key_take_u64(&rows.row[0].key, &first) && first > 0 && first <= guard)
         domains->log_floor = first - 1;
+    check(domains->log_floor <= guard);
     return NULL;
 }
 
@@ -105,11 +106,11 @@ change_from(const struct domain *domain, struct arena *arena)
     STORED(DomainChange) *change = message_new(arena, STORED_TYPE(domain_change));
     change->format = DOMAIN_CHANGE_FORMAT;
     change->operation = ADMIN_VALUE(DOMAIN_OPERATION__DOMAIN_OPERATION_UPDATE);
-    if (book_is_deleted(domain))
+    if (domain_cache_is_deleted(domain))
         change->operation = ADMIN_VALUE(DOMAIN_OPERATION__DOMAIN_OPERATION_DELETE);
     else if (domain->record->notification_version == 1) /* the first change of all made it */
         change->operation = ADMIN_VALUE(DOMAIN_OPERATION__DOMAIN_OPERATION_CREATE);
-    change->is_replicated = true; /* it may be, and nobody can tell any more */
+    change->is_replicated = true; /* it may be; nothing tells any longer */
     STORED(DomainRecord) *record = NULL;
     struct error *err =
         message_decode_as(arena, ERR_CORRUPT, STORED_TYPE(domain_record), domain->bytes, &record);
@@ -126,6 +127,7 @@ change_from_entities(struct entity *const *found, size_t count, struct arena *ar
     change->format = DOMAIN_CHANGE_FORMAT;
     change->operation = ADMIN_VALUE(DOMAIN_OPERATION__DOMAIN_OPERATION_UPDATE);
     change->is_replicated = true;
+    check(count > 0);
     for (*end = 0;
          *end < count && found[*end]->notification_version == found[0]->notification_version;)
         ++*end;
@@ -133,7 +135,7 @@ change_from_entities(struct entity *const *found, size_t count, struct arena *ar
     while (change->n_entities < *end) {
         const struct entity *entity = found[change->n_entities];
         STORED(EntityRecord) *record = entity_record(entity, arena);
-        record->type = arena_text(arena, entity->type); /* it may go when somebody yields */
+        record->type = arena_text(arena, entity->type); /* the entity may go at the next yield */
         record->key = arena_text(arena, entity->key);
         record->region = arena_text(arena, entity->region);
         change->entities[change->n_entities++] = record;
@@ -151,6 +153,7 @@ struct newest {
 static void
 add_newest(struct newest *newest, struct arena *arena, struct domain_changes *changes)
 {
+    check(newest->domain_count + newest->entity_count > 0);
     size_t at = changes->count++, end = 0;
     bool is_domain =
         newest->domain_count > 0 &&
@@ -173,7 +176,7 @@ static void
 take_records(const struct domains *domains, uint64_t after, size_t count_max, struct arena *arena,
              struct domain_changes *changes)
 {
-    const struct map *known = domains->books[0].ids;
+    const struct map *known = domains->domain_caches[0].ids;
     struct newest newest = {.domains =
                                 arena_zalloc(arena, map_count(known), sizeof(struct domain *))};
     size_t cursor = 0;
@@ -184,7 +187,8 @@ take_records(const struct domains *domains, uint64_t after, size_t count_max, st
             newest.domains[newest.domain_count++] = domain;
     }
     qsort(newest.domains, newest.domain_count, sizeof *newest.domains, compare_versions);
-    newest.entity_count = entities_after(&domains->books[0], NULL, after, arena, &newest.entities);
+    newest.entity_count =
+        entities_after(&domains->domain_caches[0], NULL, after, arena, &newest.entities);
     size_t room = newest.domain_count + newest.entity_count;
     room = room > count_max ? count_max : room;
     *changes = (struct domain_changes){.newest = domains->durable, .is_cut = true};
@@ -192,13 +196,16 @@ take_records(const struct domains *domains, uint64_t after, size_t count_max, st
     changes->change = arena_zalloc(arena, room, sizeof *changes->change);
     while (changes->count < room && newest.domain_count + newest.entity_count > 0)
         add_newest(&newest, arena, changes);
+    for (size_t i = 1; CHECK_DEEPLY && i < changes->count; i++)
+        check(changes->version[i - 1] <= changes->version[i]);
+    check(changes->count == 0 || changes->version[changes->count - 1] <= domains->durable);
 }
 
 /* --- following ----------------------------------------------------------------------------------
  */
 
-/* A reader that knows more than we do: another host was faster and we hear of it soon, or our store
- * was restored from a backup, and it has to begin anew. */
+/* A reader that knows more than this host: another host was faster and its changes come soon, or
+ * our store was restored from a backup, and the reader has to start again. */
 static struct error *
 check_ahead(struct domains *domains, struct arena *arena, uint64_t *after)
 {
@@ -214,7 +221,7 @@ check_ahead(struct domains *domains, struct arena *arena, uint64_t *after)
 static struct error *
 wait_growth(struct domains *domains, uint64_t after, int64_t deadline, struct arena *arena)
 {
-    while (after >= domains->durable && !domains->is_silent && !domains->is_closing) {
+    while (after >= domains->durable && !domains->has_ended_waits && !domains->is_closing) {
         enum wake wake = fiber_cond_wait(&domains->grew, deadline);
         if (wake == WAKE_CANCELLED)
             return wake_error(wake, arena, "waiting for a change of a domain");
@@ -245,7 +252,7 @@ domains_read_log(struct domains *domains, uint64_t after, size_t count_max, int6
         is_cut = changes->is_cut;
     }
     if (is_cut) {
-        mark("domain_log_cut");
+        probe("domain_log_cut");
         take_records(domains, after, count_max, arena, changes);
     }
     return NULL;
@@ -255,6 +262,6 @@ void
 domains_end_waits(struct domains *domains)
 {
     check(loop_index(loop_self()) == 0);
-    domains->is_silent = true;
+    domains->has_ended_waits = true;
     fiber_cond_broadcast(&domains->grew);
 }

@@ -4,51 +4,51 @@
 #include <string.h>
 
 #include "domain/drain.h"
-#include "domain/failover_fixture.h"
+#include "domain/test/failover_fixture.h"
 #include "wire/message.h"
 #include "wire/presence.h"
 
-#define MOVED_OF(fixture) domain_record_moved_version((fixture).domain->record)
-#define ATTRIBUTES        "city.a:east,city.b:north"
+#define MOVED_OF(failover_fixture) domain_record_moved_version((failover_fixture).domain->record)
+#define ATTRIBUTES                 "city.a:east,city.b:north"
 
 /* "orders" with attributes, active in east, in that cluster. */
-static struct fixture
+static struct failover_fixture
 orders_in(int cluster, const char *attributes)
 {
-    struct fixture fixture = orders_active_in(EAST, attributes);
-    fixture.rules = sample_rules(cluster);
-    fixture.moment += 100 * (uint64_t)cluster; /* each has its own ids */
-    return fixture;
+    struct failover_fixture failover_fixture = orders_active_in(EAST, attributes);
+    failover_fixture.rules = sample_rules(cluster);
+    failover_fixture.moment += 100 * (uint64_t)cluster; /* each has its own ids */
+    return failover_fixture;
 }
 
 #define ORDERS(name, cluster, attributes)                                                          \
-    scoped(fixture_drop) struct fixture name = orders_in(cluster, attributes)
+    scoped(failover_fixture_drop) struct failover_fixture name = orders_in(cluster, attributes)
 
 static struct error *
-try_hear(struct fixture *fixture, const ADMIN(DomainTaskAttributes) *message)
+try_receive(struct failover_fixture *failover_fixture, const ADMIN(DomainTaskAttributes) *message)
 {
-    struct domain_moment moment = next_moment(fixture);
-    struct error *err =
-        domain_decide_replicated(fixture->domain, fixture->domain, message, "north",
-                                 &fixture->rules, &moment, fixture->arena, &fixture->decision);
-    if (err == NULL && fixture->decision.what != DOMAIN_UNCHANGED)
-        adopt(fixture);
+    struct domain_moment moment = next_moment(failover_fixture);
+    struct error *err = domain_decide_replicated(
+        failover_fixture->domain, failover_fixture->domain, message, "north",
+        &failover_fixture->rules, &moment, failover_fixture->arena, &failover_fixture->decision);
+    if (err == NULL && failover_fixture->decision.what != DOMAIN_UNCHANGED)
+        adopt(failover_fixture);
     return err;
 }
 
 static void
-hear(struct fixture *fixture, const ADMIN(DomainTaskAttributes) *message)
+receive(struct failover_fixture *failover_fixture, const ADMIN(DomainTaskAttributes) *message)
 {
-    EXPECT_OK(try_hear(fixture, message));
+    EXPECT_OK(try_receive(failover_fixture, message));
 }
 
 static void
-expect_place(const struct fixture *fixture, const char *cluster_name, int64_t failover_version,
-             int64_t moved_version)
+expect_place(const struct failover_fixture *failover_fixture, const char *cluster_name,
+             int64_t failover_version, int64_t moved_version)
 {
-    EXPECT_TEXT(DOMAIN_OF(*fixture)->active_cluster_name, cluster_name);
-    EXPECT_EQ(VERSION_OF(*fixture), failover_version);
-    EXPECT_EQ(MOVED_OF(*fixture), moved_version);
+    EXPECT_TEXT(DOMAIN_OF(*failover_fixture)->active_cluster_name, cluster_name);
+    EXPECT_EQ(VERSION_OF(*failover_fixture), failover_version);
+    EXPECT_EQ(MOVED_OF(*failover_fixture), moved_version);
 }
 
 TEST(moved, an_attribute_that_moves_elsewhere_does_not_undo_a_move_of_the_domain, "G-030")
@@ -62,20 +62,20 @@ TEST(moved, an_attribute_that_moves_elsewhere_does_not_undo_a_move_of_the_domain
     expect_place(&west, "east", 10, 0);
     ADMIN(DomainTaskAttributes) *domain = message_of(&north), *attribute = message_of(&west);
 
-    hear(&west, domain);
+    receive(&west, domain);
     expect_place(&west, "north", 12, 2); /* the first one of north that is not below 10 */
     EXPECT(!west.decision.failover->is_superseded);
     EXPECT_EQ(NOTICED_OF(west), west.moment);
-    hear(&north, attribute);
+    receive(&north, attribute);
     expect_place(&north, "north", 12, 2);
     EXPECT(!north.decision.failover->is_superseded);
-    hear(&east, attribute);
+    receive(&east, attribute);
     expect_place(&east, "east", 10, 0);
-    hear(&east, domain);
+    receive(&east, domain);
     expect_place(&east, "north", 12, 2);
     EXPECT(!east.decision.failover->is_superseded);
 
-    hear(&east, message_of(&west)); /* who tells what is known changes nothing */
+    receive(&east, message_of(&west)); /* who tells what is known changes nothing */
     EXPECT_EQ(east.decision.what, DOMAIN_UNCHANGED);
     EXPECT_TEXT(PRINT_OF(east), "city.a:west=1,city.b:north=2");
     EXPECT_TEXT(PRINT_OF(west), PRINT_OF(north));
@@ -92,21 +92,21 @@ TEST(moved, a_version_that_a_cluster_made_is_taken_by_those_who_made_another_one
     EXPECT_OK(failover(&north, "north", NULL)); /* 2 */
     ADMIN(DomainTaskAttributes) *to_west = message_of(&west), *to_north = message_of(&north);
     ADMIN(DomainTaskAttributes) *attribute = message_of(&east);
-    hear(&east, to_west);
+    receive(&east, to_west);
     expect_place(&east, "west", 11, 1);
-    hear(&east, to_north);
+    receive(&east, to_north);
     expect_place(&east, "north", 12, 2);
-    hear(&west, attribute);
+    receive(&west, attribute);
     EXPECT_OK(failover(&west, NULL, "city.a:west")); /* before it hears of north */
-    hear(&west, to_north);
+    receive(&west, to_north);
     expect_place(&west, "north", 22, 2);
-    hear(&north, attribute);
+    receive(&north, attribute);
     expect_place(&north, "north", 12, 2);
-    hear(&north, message_of(&west));
-    hear(&east, message_of(&west));
+    receive(&north, message_of(&west));
+    receive(&east, message_of(&west));
     expect_place(&north, "north", 22, 2);
     expect_place(&east, "north", 22, 2);
-    hear(&west, message_of(&east));
+    receive(&west, message_of(&east));
     EXPECT_EQ(west.decision.what, DOMAIN_UNCHANGED);
 }
 
@@ -121,18 +121,18 @@ TEST(moved, of_two_moves_of_the_domain_the_newer_one_holds_whatever_was_raised_m
     EXPECT_OK(failover(&north, NULL, "city.b:west"));
     EXPECT_OK(failover(&north, NULL, "city.b:east"));
     expect_place(&north, "north", 22, 2);
-    hear(&north, message_of(&west));
+    receive(&north, message_of(&west));
     expect_place(&north, "west", 31, 11);
-    hear(&west, message_of(&north));
+    receive(&west, message_of(&north));
     expect_place(&west, "west", 31, 11);
     EXPECT_OK(failover(&west, "north", NULL)); /* who knows all moves is newer than all */
     expect_place(&west, "north", 32, 32);
 }
 
 static API(UpdateDomainRequest) *
-removal(struct fixture *fixture)
+removal(struct failover_fixture *failover_fixture)
 {
-    API(UpdateDomainRequest) *request = sample_update("", fixture->arena);
+    API(UpdateDomainRequest) *request = sample_update("", failover_fixture->arena);
     request->removes_all_attributes = true;
     return request;
 }
@@ -170,10 +170,10 @@ TEST(moved, taking_all_attributes_away_does_not_undo_a_move_of_the_domain)
     expect_place(&east, "east", 20, 0);
     EXPECT_OK(failover(&north, "north", NULL));
     ADMIN(DomainTaskAttributes) *back = message_of(&east);
-    hear(&east, message_of(&north));
+    receive(&east, message_of(&north));
     expect_place(&east, "north", 22, 2);
     EXPECT(!domain_is_active_active(east.domain));
-    hear(&north, back);
+    receive(&north, back);
     expect_place(&north, "north", 22, 2);
     EXPECT(!north.decision.failover->is_superseded);
     EXPECT(!domain_is_active_active(north.domain));
@@ -192,12 +192,12 @@ TEST(moved, a_cluster_of_another_make_moves_the_domain_with_every_version)
     message->moved_version = NULL;
     message->tells_failovers = false;
     message->failover_record = (ProtobufCBinaryData){0};
-    hear(&west, message);
+    receive(&west, message);
     expect_place(&west, "east", 10, 10);
     EXPECT_EQ(west.decision.failover->failover_version, 10);
     EXPECT_OK(failover(&west, NULL, "city.a:west"));
     expect_place(&west, "east", 20, 10);
-    hear(&west, message); /* it was known */
+    receive(&west, message); /* it was known */
     EXPECT_EQ(west.decision.what, DOMAIN_UNCHANGED);
 }
 
@@ -221,7 +221,7 @@ TEST(moved, a_version_that_cannot_have_moved_the_domain_is_refused)
     static const int64_t wrong[] = {20, 1, -10};
     for (size_t i = 0; i < array_length(wrong); i++) {
         message->moved_version->value = wrong[i];
-        struct error *err = try_hear(&west, message);
+        struct error *err = try_receive(&west, message);
         EXPECT_KIND(err, ERR_BAD_REQUEST);
         EXPECT(strstr(err->message, "cannot have moved") != NULL);
     }
@@ -231,7 +231,7 @@ TEST(moved, a_version_that_cannot_have_moved_the_domain_is_refused)
     message->domain->active_cluster_name = "north";
     message->moved_version->value = 2;
     message->failover_version = INT64_MAX / 10 * 10 + 2;
-    struct error *err = try_hear(&west, message);
+    struct error *err = try_receive(&west, message);
     EXPECT_KIND(err, ERR_BAD_REQUEST);
     EXPECT(strstr(err->message, "has no failover version above") != NULL);
     expect_place(&west, "east", 10, 10);
@@ -252,11 +252,11 @@ TEST(moved, a_domain_that_drains_goes_on_when_its_version_rises)
     request->active_clusters = sample_attributes("city.a:east", east.arena);
     EXPECT_OK(update(&east, request));
 
-    hear(&west, message_of(&east));
+    receive(&west, message_of(&east));
     expect_place(&west, "west", 11, 1);
     EXPECT_EQ(domain_active(west.domain, NULL, west.rules.group).status, ACTIVE_PENDING);
     EXPECT_EQ(domain_moved_version(west.domain, NULL), 1);
-    hear(&east, drain); /* it wrote with a version that the target does not know: no markers */
+    receive(&east, drain); /* it wrote with a version that the target does not know: no markers */
     expect_place(&east, "west", 11, 1);
     EXPECT(domain_find_drain(east.domain, NULL) == NULL);
 

@@ -1,8 +1,8 @@
 /* publish.c - a durable change goes to every loop, and comes back when it was entered there.
  *
- * One letter per other loop, there and back: the loop makes the change in its book and returns the
- * letter, so all counting is done on loop 0 and needs no atomics. Letters of one sender arrive in
- * order, so every loop sees the changes in the order of the notification version. */
+ * One loop message per other loop, there and back: the loop enters the change in its cache and
+ * returns the message, so that all counting is done on loop 0 and needs no atomics. Messages of one
+ * sender arrive in order, so every loop sees the changes in order of the notification version. */
 #include "base/check.h"
 #include "base/memory.h"
 #include "domain/inside.h"
@@ -12,14 +12,14 @@ change_new(struct domains *domains, struct domain *domain, uint64_t version)
 {
     check(version > 0 || domain == NULL);
     struct change *change =
-        memory_zalloc(1, sizeof *change + domains->loops * sizeof change->tellings[0]);
+        memory_zalloc(1, sizeof *change + domains->loops * sizeof change->change_messages[0]);
     list_init(&change->node);
     change->domains = domains;
     change->domain = domain == NULL ? NULL : domain_take(domain);
     change->version = version;
-    change->untold = domains->loops;
+    change->loops_left = domains->loops;
     change->references = 1;
-    fiber_cond_init(&change->told);
+    fiber_cond_init(&change->known_everywhere);
     return change;
 }
 
@@ -53,42 +53,44 @@ change_drop(struct change *change)
 }
 
 void
-change_enter(const struct change *change, struct book *book)
+change_enter(const struct change *change, struct domain_cache *domain_cache)
 {
     if (change->domain != NULL)
-        book_enter(book, change->domain);
+        domain_cache_enter(domain_cache, change->domain);
     for (size_t i = 0; i < change->entity_count; i++)
-        book_enter_entity(book, change->entities[i]);
-    book_reach(book, change->version);
+        domain_cache_enter_entity(domain_cache, change->entities[i]);
+    domain_cache_reach(domain_cache, change->version);
+    domain_cache_check(domain_cache);
 }
 
 /* Loop 0: one more loop has it. */
 static void
-note_told(struct change *change)
+note_entered(struct change *change)
 {
-    check(change->untold > 0);
-    if (--change->untold > 0)
+    check(loop_index(loop_self()) == 0 && change->loops_left > 0);
+    if (--change->loops_left > 0)
         return;
-    fiber_cond_broadcast(&change->told);
+    fiber_cond_broadcast(&change->known_everywhere);
     change_drop(change);
 }
 
 static void
-letter_returned(struct letter *letter)
+message_returned(struct loop_message *message)
 {
-    struct telling *telling = container_of(letter, struct telling, letter);
-    struct domains *domains = telling->change->domains;
-    note_told(telling->change);
-    latch_done(&domains->letters);
+    struct change_message *change_message = container_of(message, struct change_message, message);
+    struct domains *domains = change_message->change->domains;
+    note_entered(change_message->change);
+    latch_done(&domains->loop_messages);
 }
 
 static void
-letter_arrived(struct letter *letter)
+message_arrived(struct loop_message *message)
 {
-    struct telling *telling = container_of(letter, struct telling, letter);
-    audience_tell(telling->change->domains, telling->index, telling->change);
-    letter->deliver = letter_returned;
-    loop_post_answer(loop_at(0), letter);
+    struct change_message *change_message = container_of(message, struct change_message, message);
+    loop_listeners_notify(change_message->change->domains, change_message->index,
+                          change_message->change);
+    message->deliver = message_returned;
+    loop_post_answer(loop_at(0), message);
 }
 
 void
@@ -96,16 +98,19 @@ change_publish(struct change *change)
 {
     struct domains *domains = change->domains;
     check(loop_index(loop_self()) == 0 && list_is_empty(&change->node));
-    check(change->version >= domains->books[0].notification_version); /* in order, to every loop */
+    check(change->version >=
+          domains->domain_caches[0].notification_version); /* in order, to every loop */
+    check(change->references > 0 && change->loops_left == domains->loops);
     for (unsigned i = 1; i < domains->loops; i++) {
-        struct telling *telling = &change->tellings[i];
-        *telling = (struct telling){.change = change, .index = i, .letter.deliver = letter_arrived};
-        latch_add(&domains->letters, 1);
-        /* Never refused: changes are bounded by DOMAINS_CHANGES_MAX, and so are these letters. */
-        loop_post_answer(loop_at(i), &telling->letter);
+        struct change_message *change_message = &change->change_messages[i];
+        *change_message = (struct change_message){
+            .change = change, .index = i, .message.deliver = message_arrived};
+        latch_add(&domains->loop_messages, 1);
+        /* Never refused: changes are bounded by DOMAINS_CHANGES_MAX, and so are these messages. */
+        loop_post_answer(loop_at(i), &change_message->message);
     }
-    audience_tell(domains, 0, change);
-    if (domains->version_shown != NULL)
-        gauge_set(domains->version_shown, (int64_t)domains->books[0].notification_version);
-    note_told(change);
+    loop_listeners_notify(domains, 0, change);
+    if (domains->version_gauge != NULL)
+        gauge_set(domains->version_gauge, (int64_t)domains->domain_caches[0].notification_version);
+    note_entered(change);
 }

@@ -5,14 +5,15 @@
  * known version are read: mostly none or a few. Only at start, or when the log was trimmed
  * meanwhile, everything is read: guard, all rows, guard again, and the log between the two guards
  * on top. Rows may be written while we read; all that we saw is at most as new as the second guard,
- * so the state is then exactly that of the second guard. Loops are told the difference, in order.
+ * so the state is then exactly that of the second guard. The difference goes to the loops, in
+ * order.
  */
 #include <stdlib.h>
 
 #include "base/check.h"
 #include "domain/inside.h"
 #include "fiber/clock.h"
-#include "fiber/mark.h"
+#include "fiber/probe.h"
 #include "store/key.h"
 
 #define PAGE_ROWS 1000
@@ -25,18 +26,20 @@ reach(struct domains *domains, uint64_t version)
 {
     check(version >= domains->durable);
     domains->durable = version;
+    domains_check(domains);
     fiber_cond_broadcast(&domains->grew);
 }
 
 /* Loop 0, after each group: what is durable goes to the loops; a failure voids the rest. */
 static void
-writer_told(void *context, ticket_t durable, const struct error *failure)
+on_writer_durable(void *context, ticket_t durable, const struct error *failure)
 {
     struct domains *domains = context;
     while (!list_is_empty(&domains->undurable)) {
         struct change *change = list_entry(domains->undurable.next, struct change, node);
         if (change->ticket > durable)
             break;
+        check(change->ticket > 0);
         list_remove(&change->node);
         uint64_t version = change->version;
         change_publish(change);
@@ -49,12 +52,14 @@ writer_told(void *context, ticket_t durable, const struct error *failure)
 /* --- by the log ---------------------------------------------------------------------------------
  */
 
-/* Makes a change of the log in `newest`; `is_told`: and tells it to the loops. */
+/* Enters a change of the log in `newest`; `publishes`: and sends it to the loops. */
 static void
 take_change(struct domains *domains, uint64_t version, const STORED(DomainChange) *logged,
-            bool is_told)
+            bool publishes)
 {
     struct change *change = NULL;
+    check(!publishes || version == domains->durable + 1);
+    check((logged->record == NULL) == (logged->n_entities > 0));
     if (logged->record == NULL) {
         change = change_new_entities(domains, logged->entities, logged->n_entities, version);
     } else {
@@ -63,7 +68,7 @@ take_change(struct domains *domains, uint64_t version, const STORED(DomainChange
         domain_drop(domain);
     }
     change_enter(change, &domains->newest);
-    if (!is_told) {
+    if (!publishes) {
         change_drop(change);
         return;
     }
@@ -73,7 +78,7 @@ take_change(struct domains *domains, uint64_t version, const STORED(DomainChange
 
 /* Follows the log from `known` to `guard`. *is_cut: it cannot be followed. */
 static struct error *
-follow_log(struct domains *domains, uint64_t known, uint64_t guard, bool is_told,
+follow_log(struct domains *domains, uint64_t known, uint64_t guard, bool publishes,
            struct arena *arena, bool *is_cut)
 {
     *is_cut = false;
@@ -87,8 +92,9 @@ follow_log(struct domains *domains, uint64_t known, uint64_t guard, bool is_told
         if (*is_cut)
             return NULL;
         for (size_t i = 0; i < changes.count; i++)
-            take_change(domains, changes.version[i], changes.change[i], is_told);
+            take_change(domains, changes.version[i], changes.change[i], publishes);
         known += changes.count;
+        check(changes.count > 0 && known <= guard);
     }
     return NULL;
 }
@@ -103,7 +109,7 @@ enter_row(struct domains *domains, struct slice bytes, struct arena *arena)
     struct error *err = domain_decode(bytes, arena, &domain);
     if (err != NULL)
         return err;
-    book_enter(&domains->newest, domain);
+    domain_cache_enter(&domains->newest, domain);
     domain_drop(domain);
     return NULL;
 }
@@ -115,7 +121,7 @@ enter_entity(struct domains *domains, struct slice bytes, struct arena *arena)
     struct error *err = entity_decode(bytes, arena, &entity);
     if (err != NULL)
         return err;
-    book_enter_entity(&domains->newest, entity);
+    domain_cache_enter_entity(&domains->newest, entity);
     entity_drop(entity);
     return NULL;
 }
@@ -148,12 +154,12 @@ compare_changes(const void *one, const void *other)
     return left->version < right->version ? -1 : left->version > right->version;
 }
 
-/* Entities that are not in the loops' books, one change for all of one version. */
+/* Entities that are not in the loops' caches, one change for all of one version. */
 static size_t
 find_new_entities(struct domains *domains, struct change **changes, struct arena *arena)
 {
     struct entity **found = NULL;
-    size_t count = entities_after(&domains->newest, &domains->books[0], 0, arena, &found);
+    size_t count = entities_after(&domains->newest, &domains->domain_caches[0], 0, arena, &found);
     size_t made = 0;
     for (size_t i = 0, end = 0; i < count; i = end) {
         uint64_t version = found[i]->notification_version;
@@ -168,9 +174,9 @@ find_new_entities(struct domains *domains, struct change **changes, struct arena
     return made;
 }
 
-/* Tells the loops what is in `newest` and not in their books. */
+/* Sends the loops what is in `newest` and not in their caches. */
 static void
-tell_difference(struct domains *domains, uint64_t guard, struct arena *arena)
+publish_difference(struct domains *domains, uint64_t guard, struct arena *arena)
 {
     const struct map *known = domains->newest.ids;
     size_t room = map_count(known) + map_count(domains->newest.entities) + 1;
@@ -179,12 +185,14 @@ tell_difference(struct domains *domains, uint64_t guard, struct arena *arena)
     void *value = NULL;
     while (map_next(known, &cursor, NULL, &value)) {
         struct domain *domain = value;
-        const struct domain *told = book_find_record(&domains->books[0], domain->id);
+        const struct domain *published =
+            domain_cache_find_record(&domains->domain_caches[0], domain->id);
         int64_t version = domain->record->notification_version;
-        if (told == NULL || told->record->notification_version < version)
+        if (published == NULL || published->record->notification_version < version)
             changes[count++] = change_new(domains, domain, (uint64_t)version);
     }
     qsort(changes, count, sizeof(struct change *), compare_changes);
+    check(count < room);
     changes[count++] = change_new(domains, NULL, guard);
     for (size_t i = 0; i < count; i++)
         change_publish(changes[i]);
@@ -195,13 +203,14 @@ tell_difference(struct domains *domains, uint64_t guard, struct arena *arena)
 static struct error *
 load_all(struct domains *domains, uint64_t *guard, struct arena *arena)
 {
-    mark("domains_read_all");
+    check(domains->writer == NULL && list_is_empty(&domains->undurable));
+    probe("domains_read_all");
     domains->is_loaded = false; /* until all of it is */
     bool is_cut = true;
     while (is_cut) {
         uint64_t before = *guard;
-        book_free(&domains->newest);
-        book_init(&domains->newest);
+        domain_cache_free(&domains->newest);
+        domain_cache_init(&domains->newest);
         struct error *err = read_rows(domains, ROW_DOMAIN, enter_row, arena);
         if (err == NULL)
             err = read_rows(domains, ROW_ENTITY, enter_entity, arena);
@@ -212,7 +221,7 @@ load_all(struct domains *domains, uint64_t *guard, struct arena *arena)
         if (err != NULL)
             return err;
     }
-    tell_difference(domains, *guard, arena);
+    publish_difference(domains, *guard, arena);
     domains->is_loaded = true;
     return NULL;
 }
@@ -241,22 +250,24 @@ domains_load(struct domains *domains, struct arena *arena)
     struct error *err = load_state(domains, &guard, arena);
     if (err != NULL)
         return error_wrap(err, "reading the domains");
-    check(domains->durable == guard && domains->log_floor <= guard);
-    check(domains->books[0].notification_version == guard);
+    check(domains->is_loaded && domains->durable == guard && domains->log_floor <= guard);
+    domain_cache_check(&domains->newest);
+    check(domains->domain_caches[0].notification_version == guard);
     domains->writer =
         writer_open(domains->options.store, PARTITION_OF_DOMAINS, guard, DOMAINS_CHANGES_MAX);
-    writer_on_durable(domains->writer, writer_told, domains);
+    writer_on_durable(domains->writer, on_writer_durable, domains);
     return NULL;
 }
 
 /* --- starting over ------------------------------------------------------------------------------
  */
 
-/* Takes back what was decided after the failure, the newest first, and lets go of the writer.
+/* Takes back what was decided after the failure, the newest first, and closes the writer.
  * Yields. */
 static void
 forget(struct domains *domains)
 {
+    check(domains->is_reloading);
     latch_wait(&domains->writer_users);
     if (domains->writer != NULL)
         writer_close(domains->writer);
@@ -265,19 +276,21 @@ forget(struct domains *domains)
         struct change *change = list_entry(domains->undurable.prev, struct change, node);
         list_remove(&change->node);
         if (change->domain != NULL)
-            book_restore(&domains->newest, &domains->books[0], change->domain->id);
+            domain_cache_restore(&domains->newest, &domains->domain_caches[0], change->domain->id);
         for (size_t i = 0; i < change->entity_count; i++)
-            book_restore_entity(&domains->newest, &domains->books[0], change->entities[i]);
+            domain_cache_restore_entity(&domains->newest, &domains->domain_caches[0],
+                                        change->entities[i]);
         change_drop(change);
     }
-    check(tree_count(domains->newest.names) == tree_count(domains->books[0].names));
+    domain_cache_check(&domains->newest);
+    check(tree_count(domains->newest.names) == tree_count(domains->domain_caches[0].names));
 }
 
 static void
 reload(void *argument)
 {
     struct domains *domains = argument;
-    mark("domains_reloaded");
+    probe("domains_reloaded");
     forget(domains);
     int64_t pause = RETRY_MIN;
     while (!domains->is_closing) {
@@ -298,6 +311,7 @@ reload(void *argument)
 void
 domains_start_reload(struct domains *domains)
 {
+    check(loop_index(loop_self()) == 0);
     if (domains->is_reloading || domains->is_closing)
         return;
     domains->is_reloading = true;
@@ -306,7 +320,7 @@ domains_start_reload(struct domains *domains)
 }
 
 struct error *
-domains_look_for_others(struct domains *domains, struct arena *arena, uint64_t *guard)
+domains_read_others(struct domains *domains, struct arena *arena, uint64_t *guard)
 {
     struct error *err = store_guard(domains->options.store, PARTITION_OF_DOMAINS, arena, guard);
     if (err == NULL && domains->writer != NULL && *guard > writer_guard(domains->writer))
@@ -318,14 +332,15 @@ void
 domains_refresh(void *argument)
 {
     struct domains *domains = argument;
+    check(domains->options.refresh_interval > 0);
     while (!domains->is_closing) {
         scoped(arena_drop) struct arena *arena = arena_new(0);
         uint64_t guard = 0;
         if (fiber_sleep(domains->options.refresh_interval, arena) != NULL)
             break;
-        struct error *err = domains_look_for_others(domains, arena, &guard);
+        struct error *err = domains_read_others(domains, arena, &guard);
         if (err == NULL)
-            err = groups_refresh(domains, arena);
+            err = domain_isolation_refresh(domains, arena);
         if (err != NULL)
             log_debug(domains->options.log, "Looking for changes of domains failed.",
                       log_error(err));

@@ -1,12 +1,12 @@
 /* replicated_test.c - changes that other clusters made, merged: each rule alone. That the rules
  * together make all clusters agree is shown by merge_test.c. */
 #include "base/test.h"
-#include "domain/samples.h"
+#include "domain/test/samples.h"
 #include "wire/message.h"
 #include "wire/presence.h"
 
 /* What one cluster knows of "orders", and what became of the last message. */
-struct fixture {
+struct replicated_fixture {
     struct arena *arena;
     struct domain_rules rules;
     struct domain *domain; /* NULL: nothing yet */
@@ -15,42 +15,47 @@ struct fixture {
 };
 
 static void
-fixture_drop(struct fixture *fixture)
+replicated_fixture_drop(struct replicated_fixture *replicated_fixture)
 {
-    domain_drop(fixture->domain);
-    arena_free(fixture->arena);
+    domain_drop(replicated_fixture->domain);
+    arena_free(replicated_fixture->arena);
 }
 
-static struct fixture
+static struct replicated_fixture
 fixture_in(int cluster)
 {
-    return (struct fixture){.arena = arena_new(0), .rules = sample_rules(cluster), .moment = 50};
+    return (struct replicated_fixture){
+        .arena = arena_new(0), .rules = sample_rules(cluster), .moment = 50};
 }
 
-#define FIXTURE(name, cluster) scoped(fixture_drop) struct fixture name = fixture_in(cluster)
+#define FIXTURE(name, cluster)                                                                     \
+    scoped(replicated_fixture_drop) struct replicated_fixture name = fixture_in(cluster)
 
-/* Tells what the change is, as a cluster of our make does: a failover of the domain. */
+/* Says what the change is, as this server does and Cadence does not: a failover of the domain. */
 static void
-tell(struct fixture *fixture, ADMIN(DomainTaskAttributes) *task)
+replicate(struct replicated_fixture *replicated_fixture, ADMIN(DomainTaskAttributes) *task)
 {
-    STORED(FailoverRecord) *failover = message_new(fixture->arena, STORED_TYPE(failover_record));
-    API(ClusterFailover) *move = message_new(fixture->arena, API_TYPE(cluster_failover));
-    failover->id = arena_format(fixture->arena, "f-%lld", (long long)task->failover_version);
+    STORED(FailoverRecord) *failover =
+        message_new(replicated_fixture->arena, STORED_TYPE(failover_record));
+    API(ClusterFailover) *move = message_new(replicated_fixture->arena, API_TYPE(cluster_failover));
+    failover->id =
+        arena_format(replicated_fixture->arena, "f-%lld", (long long)task->failover_version);
     failover->domain_id = task->id;
     failover->failover_version = task->failover_version;
     failover->origin = "north";
-    move->to_cluster = message_new(fixture->arena, API_TYPE(active_cluster_info));
+    move->to_cluster = message_new(replicated_fixture->arena, API_TYPE(active_cluster_info));
     move->to_cluster->active_cluster_name = task->domain->active_cluster_name;
     move->to_cluster->failover_version = task->failover_version;
     failover->n_cluster_failovers = 1;
     failover->cluster_failovers = &move;
     task->tells_failovers = true;
-    task->failover_record = presence_make_bytes(message_encode(fixture->arena, &failover->base));
+    task->failover_record =
+        presence_make_bytes(message_encode(replicated_fixture->arena, &failover->base));
 }
 
-/* The change is none, or the sender does not tell. */
+/* The change is not a failover, or the sender does not say so. */
 static ADMIN(DomainTaskAttributes) *
-untold(ADMIN(DomainTaskAttributes) *task, bool tells_failovers)
+loops_left(ADMIN(DomainTaskAttributes) *task, bool tells_failovers)
 {
     task->tells_failovers = tells_failovers;
     task->failover_record = (ProtobufCBinaryData){0};
@@ -59,67 +64,71 @@ untold(ADMIN(DomainTaskAttributes) *task, bool tells_failovers)
 
 /* A failover: versions and active cluster are all that differs between two of them. */
 static ADMIN(DomainTaskAttributes) *
-message(struct fixture *fixture, int64_t config_version, int64_t failover_version,
-        const char *attributes)
+message(struct replicated_fixture *replicated_fixture, int64_t config_version,
+        int64_t failover_version, const char *attributes)
 {
     ADMIN(DomainTaskAttributes) *task =
-        message_new(fixture->arena, ADMIN_TYPE(domain_task_attributes));
+        message_new(replicated_fixture->arena, ADMIN_TYPE(domain_task_attributes));
     task->domain_operation = ADMIN_VALUE(DOMAIN_OPERATION__DOMAIN_OPERATION_UPDATE);
     task->id = "id-1";
     task->config_version = config_version;
     task->failover_version = failover_version;
     task->previous_failover_version = -1;
-    task->domain = message_new(fixture->arena, API_TYPE(domain));
+    task->domain = message_new(replicated_fixture->arena, API_TYPE(domain));
     task->domain->name = "orders";
     task->domain->status = API_VALUE(DOMAIN_STATUS__DOMAIN_STATUS_REGISTERED);
     task->domain->description =
-        arena_format(fixture->arena, "config %lld", (long long)config_version);
+        arena_format(replicated_fixture->arena, "config %lld", (long long)config_version);
     task->domain->active_cluster_name = (char *)sample_names[failover_version % 10];
     task->domain->n_clusters = 3;
-    task->domain->clusters = sample_clusters(fixture->arena, 3);
+    task->domain->clusters = sample_clusters(replicated_fixture->arena, 3);
     if (attributes != NULL)
-        task->domain->active_clusters = sample_attributes(attributes, fixture->arena);
-    tell(fixture, task);
+        task->domain->active_clusters = sample_attributes(attributes, replicated_fixture->arena);
+    replicate(replicated_fixture, task);
     return task;
 }
 
 static ADMIN(DomainTaskAttributes) *
-creation(struct fixture *fixture)
+creation(struct replicated_fixture *replicated_fixture)
 {
-    ADMIN(DomainTaskAttributes) *task = message(fixture, 0, 0, NULL);
+    ADMIN(DomainTaskAttributes) *task = message(replicated_fixture, 0, 0, NULL);
     task->domain_operation = ADMIN_VALUE(DOMAIN_OPERATION__DOMAIN_OPERATION_CREATE);
-    return untold(task, true);
+    return loops_left(task, true);
 }
 
 /* The message comes from `source`; what it changes is adopted. */
 static struct error *
-receive(struct fixture *fixture, const ADMIN(DomainTaskAttributes) *task, int source)
+receive(struct replicated_fixture *replicated_fixture, const ADMIN(DomainTaskAttributes) *task,
+        int source)
 {
-    struct domain_moment moment = sample_moment(++fixture->moment);
-    const struct domain *known = fixture->domain;
+    struct domain_moment moment = sample_moment(++replicated_fixture->moment);
+    const struct domain *known = replicated_fixture->domain;
     const struct domain *by_name =
         known != NULL && strcmp(known->name, task->domain->name) == 0 &&
                 known->record->domain->status != API_VALUE(DOMAIN_STATUS__DOMAIN_STATUS_DELETED)
             ? known
             : NULL;
     const struct domain *by_id = known != NULL && strcmp(known->id, task->id) == 0 ? known : NULL;
-    struct error *err =
-        domain_decide_replicated(by_name, by_id, task, sample_names[source], &fixture->rules,
-                                 &moment, fixture->arena, &fixture->decision);
-    if (err != NULL || fixture->decision.what == DOMAIN_UNCHANGED)
+    struct error *err = domain_decide_replicated(
+        by_name, by_id, task, sample_names[source], &replicated_fixture->rules, &moment,
+        replicated_fixture->arena, &replicated_fixture->decision);
+    if (err != NULL || replicated_fixture->decision.what == DOMAIN_UNCHANGED)
         return err;
-    fixture->decision.next->notification_version = (int64_t)fixture->moment + 1;
-    struct domain *next = domain_from_record(fixture->decision.next);
-    domain_drop(fixture->domain); /* what was decided points into it */
-    fixture->decision.next = (STORED(DomainRecord) *)next->record;
-    fixture->domain = next;
+    replicated_fixture->decision.next->notification_version =
+        (int64_t)replicated_fixture->moment + 1;
+    struct domain *next = domain_from_record(replicated_fixture->decision.next);
+    domain_drop(replicated_fixture->domain); /* what was decided points into it */
+    replicated_fixture->decision.next = (STORED(DomainRecord) *)next->record;
+    replicated_fixture->domain = next;
     return NULL;
 }
 
-#define DOMAIN_OF(fixture)  ((fixture).domain->record->domain)
-#define RECORD_OF(fixture)  ((fixture).domain->record)
-#define PRINT_OF(fixture)   sample_print(DOMAIN_OF(fixture)->active_clusters, (fixture).arena)
-#define NOTICED_OF(fixture) ((uint64_t)RECORD_OF(fixture)->failover_notification_version)
+#define DOMAIN_OF(replicated_fixture) ((replicated_fixture).domain->record->domain)
+#define RECORD_OF(replicated_fixture) ((replicated_fixture).domain->record)
+#define PRINT_OF(replicated_fixture)                                                               \
+    sample_print(DOMAIN_OF(replicated_fixture)->active_clusters, (replicated_fixture).arena)
+#define NOTICED_OF(replicated_fixture)                                                             \
+    ((uint64_t)RECORD_OF(replicated_fixture)->failover_notification_version)
 
 /* D-009, D-043. */
 TEST(replicated, a_created_domain_is_the_same_here, "D-009", "D-043")
@@ -191,7 +200,7 @@ TEST(replicated, attributes_are_merged_one_by_one_whatever_the_domain_says, "G-0
         EXPECT_OK(receive(&west, message(&west, 0, 20, "city.a:north=22,city.b:east=0"), NORTH));
         ADMIN(DomainTaskAttributes) *task =
             message(&west, 0, versions[i], "city.a:east=10,city.b:west=11,city.c:west=1");
-        EXPECT_OK(receive(&west, untold(task, false), NORTH)); /* of another make */
+        EXPECT_OK(receive(&west, loops_left(task, false), NORTH)); /* of another make */
         EXPECT_EQ(west.decision.what, DOMAIN_UPDATED);
         EXPECT_TEXT(PRINT_OF(west), "city.a:north=22,city.b:west=11,city.c:west=1");
         EXPECT_EQ(DOMAIN_OF(west)->failover_version, versions[i] > 20 ? versions[i] : 20);
@@ -221,7 +230,7 @@ TEST(replicated, a_failover_that_comes_too_late_is_remembered_as_superseded)
     EXPECT_TEXT(west.decision.failover->domain_id, "id-1");
     EXPECT_TEXT(west.decision.failover->cluster_failovers[0]->to_cluster->active_cluster_name,
                 "west");
-    EXPECT_OK(receive(&west, untold(late, true), EAST)); /* settings only */
+    EXPECT_OK(receive(&west, loops_left(late, true), EAST)); /* settings only */
     EXPECT(west.decision.failover == NULL);
 
     FIXTURE(south, WEST); /* the first that it hears of the domain, by a cluster that knew better */
@@ -243,9 +252,9 @@ TEST(replicated, a_failover_is_among_the_recent_ones_here_too)
 }
 
 static ADMIN(DomainTaskAttributes) *
-deletion(struct fixture *fixture, char *id)
+deletion(struct replicated_fixture *replicated_fixture, char *id)
 {
-    ADMIN(DomainTaskAttributes) *task = message(fixture, 1, 0, NULL);
+    ADMIN(DomainTaskAttributes) *task = message(replicated_fixture, 1, 0, NULL);
     task->domain_operation = ADMIN_VALUE(DOMAIN_OPERATION__DOMAIN_OPERATION_DELETE);
     task->id = id;
     return task;
@@ -295,9 +304,10 @@ TEST(replicated, a_deleted_domain_does_not_come_back)
 }
 
 static void
-expect_parked(struct fixture *fixture, const ADMIN(DomainTaskAttributes) *task, const char *says)
+expect_dead_lettered(struct replicated_fixture *replicated_fixture,
+                     const ADMIN(DomainTaskAttributes) *task, const char *says)
 {
-    struct error *err = receive(fixture, task, EAST);
+    struct error *err = receive(replicated_fixture, task, EAST);
     EXPECT_KIND(err, ERR_BAD_REQUEST);
     if (strstr(err->message, says) == NULL)
         TEST_FAIL("'%s' is not in '%s'", says, err->message);
@@ -310,25 +320,26 @@ TEST(replicated, a_name_or_id_that_belongs_to_another_domain_is_an_error, "D-043
     EXPECT_OK(receive(&west, creation(&west), EAST));
     ADMIN(DomainTaskAttributes) *task = creation(&west);
     task->id = "id-2";
-    expect_parked(&west, task, "The name orders belongs to domain id-1 here, and to domain id-2");
+    expect_dead_lettered(&west, task,
+                         "The name orders belongs to domain id-1 here, and to domain id-2");
     task->domain_operation = ADMIN_VALUE(DOMAIN_OPERATION__DOMAIN_OPERATION_UPDATE);
-    expect_parked(&west, task, "The name orders belongs to domain id-1 here");
+    expect_dead_lettered(&west, task, "The name orders belongs to domain id-1 here");
     task = creation(&west);
     task->domain->name = "other";
-    expect_parked(&west, task, "The id id-1 belongs to domain orders here");
+    expect_dead_lettered(&west, task, "The id id-1 belongs to domain orders here");
     ((STORED(DomainRecord) *)RECORD_OF(west))->domain->is_global_domain = false;
-    expect_parked(&west, message(&west, 1, 1, NULL), "Domain orders is local here");
-    expect_parked(&west, deletion(&west, ""), "cannot delete it");
+    expect_dead_lettered(&west, message(&west, 1, 1, NULL), "Domain orders is local here");
+    expect_dead_lettered(&west, deletion(&west, ""), "cannot delete it");
 }
 
 static ADMIN(DomainTaskAttributes) *
-message_of_moon(struct fixture *fixture, int64_t config_version, int64_t failover_version,
-                const char *attributes)
+message_of_moon(struct replicated_fixture *replicated_fixture, int64_t config_version,
+                int64_t failover_version, const char *attributes)
 {
-    ADMIN(DomainTaskAttributes) *task = message(fixture, config_version, 0, attributes);
+    ADMIN(DomainTaskAttributes) *task = message(replicated_fixture, config_version, 0, attributes);
     task->domain->active_cluster_name = "moon";
     task->failover_version = failover_version;
-    return untold(task, true);
+    return loops_left(task, true);
 }
 
 /* The group had a cluster moon, whose versions end with 4; here it is gone already, elsewhere not
@@ -356,26 +367,28 @@ TEST(replicated, a_message_that_makes_no_sense_is_an_error)
     FIXTURE(west, WEST);
     ADMIN(DomainTaskAttributes) *task = message(&west, 0, 0, NULL);
     task->domain->active_cluster_name = "moon";
-    expect_parked(&west, task, "failover version 0 does not belong to cluster moon");
+    expect_dead_lettered(&west, task, "failover version 0 does not belong to cluster moon");
     task->domain->active_cluster_name = "";
-    expect_parked(&west, task, "names no active cluster");
+    expect_dead_lettered(&west, task, "names no active cluster");
     task->domain->active_cluster_name = "west";
-    expect_parked(&west, task, "failover version 0 does not belong to cluster west");
-    expect_parked(&west, message(&west, 0, 0, "city.a:moon=1"), "failover version 1 does not");
-    expect_parked(&west, message(&west, 0, 0, "city.a:west=2"), "failover version 2 does not");
+    expect_dead_lettered(&west, task, "failover version 0 does not belong to cluster west");
+    expect_dead_lettered(&west, message(&west, 0, 0, "city.a:moon=1"),
+                         "failover version 1 does not");
+    expect_dead_lettered(&west, message(&west, 0, 0, "city.a:west=2"),
+                         "failover version 2 does not");
     task = message(&west, 0, 0, NULL);
     task->failover_version = FAILOVER_VERSION_LOCAL;
-    expect_parked(&west, task, "failover version -24 does not belong to cluster east");
+    expect_dead_lettered(&west, task, "failover version -24 does not belong to cluster east");
     task = message(&west, 0, 0, NULL);
     task->domain->status = API_VALUE(DOMAIN_STATUS__DOMAIN_STATUS_DELETED);
-    expect_parked(&west, task, "status that no domain has: 3");
+    expect_dead_lettered(&west, task, "status that no domain has: 3");
     task = message(&west, 0, 0, NULL);
     task->id = "";
-    expect_parked(&west, task, "does not have its id");
+    expect_dead_lettered(&west, task, "does not have its id");
     task->domain->name = "";
-    expect_parked(&west, task, "names no domain");
+    expect_dead_lettered(&west, task, "names no domain");
     task->domain_operation = 0;
-    expect_parked(&west, task, "operation that is not known: 0");
+    expect_dead_lettered(&west, task, "operation that is not known: 0");
     EXPECT(west.domain == NULL);
 }
 
@@ -420,7 +433,7 @@ TEST(replicated, a_message_has_the_versions_beside_the_domain)
     EXPECT_EQ(task->domain->status, API_VALUE(DOMAIN_STATUS__DOMAIN_STATUS_DEPRECATED));
 }
 
-/* Whoever passes a failover on passes it on as it came, also with a creation: a cluster that heard
+/* A cluster that passes a failover on passes it on as it came, also with a creation: one that heard
  * of the domain by it. */
 TEST(replicated, a_message_tells_the_failover_that_its_change_was)
 {
@@ -442,7 +455,7 @@ TEST(replicated, a_message_tells_the_failover_that_its_change_was)
         EXPECT_TEXT(told->origin, "north");
         EXPECT(!told->is_superseded);
     }
-    EXPECT_OK(receive(&east, untold(message(&east, 6, 21, NULL), true), NORTH));
+    EXPECT_OK(receive(&east, loops_left(message(&east, 6, 21, NULL), true), NORTH));
     EXPECT_EQ(east.decision.what, DOMAIN_UPDATED);
     EXPECT(east.decision.failover == NULL);
 }

@@ -1,4 +1,4 @@
-/* rows.c - how domains and what goes with them look in the store.
+/* rows.c - the form of domains, and of what goes with them, in the store.
  *
  *   domain           id → DomainRecord; of a deleted domain the last one, with that status
  *   domain-name      name → id
@@ -55,6 +55,7 @@ batch_add_failover(struct batch *batch, const STORED(FailoverRecord) *failover)
 void
 batch_add_position(struct batch *batch, const char *name, int64_t handled)
 {
+    check(name[0] != '\0');
     STORED(DomainPosition) *position = message_new(batch->arena, STORED_TYPE(domain_position));
     position->format = POSITION_FORMAT;
     position->handled = handled;
@@ -76,7 +77,7 @@ operation_of(const struct domain_decision *decision)
     case DOMAIN_UNCHANGED:
         break;
     }
-    check_that(false, "a change that is none is written");
+    check_that(false, "a decision that changes no domain is written as one that does");
     return 0;
 }
 
@@ -84,7 +85,7 @@ operation_of(const struct domain_decision *decision)
 static bool
 has_name(const struct domains *domains, const struct domain *domain)
 {
-    const struct domain *named = book_find_name(&domains->newest, domain->name);
+    const struct domain *named = domain_cache_find_name(&domains->newest, domain->name);
     return named != NULL && strcmp(named->id, domain->id) == 0;
 }
 
@@ -94,10 +95,12 @@ batch_add_change(struct batch *batch, const struct change *change,
 {
     struct arena *arena = batch->arena;
     const struct domain *domain = change->domain;
+    check(batch->guard_next == change->version);
+    check(decision->next->notification_version == (int64_t)change->version);
     struct slice by_id = key_of_text(domain->id, arena);
     struct slice by_name = key_of_text(domain->name, arena);
     batch_put(batch, ROW_DOMAIN, by_id, domain->bytes);
-    if (!book_is_deleted(domain))
+    if (!domain_cache_is_deleted(domain))
         batch_put(batch, ROW_DOMAIN_NAME, by_name, slice_text(domain->id));
     else if (has_name(change->domains, domain))
         batch_delete(batch, ROW_DOMAIN_NAME, by_name);
@@ -117,6 +120,7 @@ void
 batch_add_entities(struct batch *batch, const struct change *change, bool is_replicated)
 {
     struct arena *arena = batch->arena;
+    check(change->entity_count > 0 && batch->guard_next == change->version);
     STORED(DomainChange) *logged = message_new(arena, STORED_TYPE(domain_change));
     logged->format = DOMAIN_CHANGE_FORMAT;
     logged->operation = ADMIN_VALUE(DOMAIN_OPERATION__DOMAIN_OPERATION_UPDATE);

@@ -1,5 +1,5 @@
-/* shown.c - what clients are shown among a domain's data but nobody stores there: recent failovers.
- * See entries.h. */
+/* shown.c - what clients are shown among a domain's data though it is not stored there: recent
+ * failovers. See entries.h. */
 #include <time.h>
 
 #include "base/buffer.h"

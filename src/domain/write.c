@@ -1,15 +1,15 @@
 /* write.c - the one way to the store: decide, adopt and submit without a yield, then wait. See
  * domains.h.
  *
- * A wish is decided by a pure function; what differs between wishes is only that function. A
- * refusal was decided on state that may not be durable yet ("already exists", of a domain whose
- * commit may still fail), so it waits as well; so does a wish that changes nothing, which asks the
- * store, too, whether another host has written meanwhile. Writes beside
- * the domains (positions, dead letters) go through the same writer and leave the guard as it is. */
+ * A request is decided by a pure function, and requests differ only in that function. A refusal was
+ * decided on state that may not be durable yet ("already exists", of a domain whose commit may
+ * still fail), so it waits as well. So does a request that changes nothing; it also asks the store
+ * whether another host has written meanwhile. Writes that change no domain (positions, dead
+ * letters) go through the same writer and leave the guard as it is. */
 #include "base/check.h"
 #include "domain/inside.h"
 #include "fiber/clock.h"
-#include "fiber/mark.h"
+#include "fiber/probe.h"
 
 #define ATTEMPTS_MAX 10 /* at a write that other hosts keep fencing */
 
@@ -60,22 +60,30 @@ static void
 change_submit(struct change *change, struct batch *batch)
 {
     struct domains *domains = change->domains;
-    change_enter(change, &domains->newest); /* memory first: the next wish sees it */
+    const struct list *last = domains->undurable.prev;
+    check(!domains->is_reloading && list_is_empty(&change->node));
+    check(change->loops_left == domains->loops && batch->guard_next == change->version);
+    change_enter(change, &domains->newest); /* memory first: the next request sees it */
     change->ticket = writer_submit(domains->writer, batch);
     check(change->version == writer_guard(domains->writer));
+    check(last == &domains->undurable ||
+          list_entry(last, struct change, node)->ticket < change->ticket);
     list_push_back(&domains->undurable, &change->node);
+    domains_check(domains);
 }
 
 static struct change *
-submit_entities(struct wish *wish, const struct domain_decision *decision)
+submit_entities(struct change_request *change_request, const struct domain_decision *decision)
 {
-    struct domains *domains = wish->domains;
+    struct domains *domains = change_request->domains;
     uint64_t version = writer_guard(domains->writer) + 1;
+    check(decision->entity_count <= ENTITIES_PER_CHANGE);
+    check(decision->next == NULL && decision->failover == NULL);
     struct change *change =
         change_new_entities(domains, decision->entities, decision->entity_count, version);
     change->references++;
-    struct batch *batch = batch_new(wish->arena, PARTITION_OF_DOMAINS, version);
-    batch_add_entities(batch, change, wish->source != NULL);
+    struct batch *batch = batch_new(change_request->arena, PARTITION_OF_DOMAINS, version);
+    batch_add_entities(batch, change, change_request->source != NULL);
     if (domains->options.refresh_interval == 0)
         follow_trim(domains, batch);
     change_submit(change, batch);
@@ -84,27 +92,30 @@ submit_entities(struct wish *wish, const struct domain_decision *decision)
 
 /* One commit with all that the decision means. */
 static struct change *
-submit_decision(struct wish *wish, const struct domain_decision *decision)
+submit_decision(struct change_request *change_request, const struct domain_decision *decision)
 {
-    struct domains *domains = wish->domains;
+    struct domains *domains = change_request->domains;
     uint64_t version = writer_guard(domains->writer) + 1;
+    check(decision->entity_count == 0);
+    check(decision->next->notification_version < (int64_t)version);
     decision->next->notification_version = (int64_t)version;
     struct domain *domain = domain_from_record(decision->next);
     check(decision->failover == NULL || strcmp(decision->failover->domain_id, domain->id) == 0);
-    check(book_is_deleted(domain) == (decision->what == DOMAIN_DELETED));
+    check(domain_cache_is_deleted(domain) == (decision->what == DOMAIN_DELETED));
     struct change *change = change_new(domains, domain, version);
     domain_drop(domain);
-    change->references++; /* ours, beside the one of the way to the loops */
+    change->references++; /* ours; the other one is for the way to the loops */
 
-    struct batch *batch = batch_new(wish->arena, PARTITION_OF_DOMAINS, version);
-    batch_add_change(batch, change, decision, wish->source != NULL);
-    if (!wish->reports_end)
-        batch_add_left(batch, book_find_record(&domains->newest, change->domain->id),
+    struct batch *batch = batch_new(change_request->arena, PARTITION_OF_DOMAINS, version);
+    batch_add_change(batch, change, decision, change_request->source != NULL);
+    if (!change_request->reports_end)
+        batch_add_left(batch, domain_cache_find_record(&domains->newest, change->domain->id),
                        change->domain, domains->options.group, clock_wall());
-    if (wish->letter != 0)
-        batch_delete(batch, ROW_DOMAIN_DEAD_LETTER, key_of_number(wish->letter, wish->arena));
-    if (wish->add != NULL)
-        wish->add(wish, batch);
+    if (change_request->dead_letter != 0)
+        batch_delete(batch, ROW_DOMAIN_DEAD_LETTER,
+                     key_of_number(change_request->dead_letter, change_request->arena));
+    if (change_request->add != NULL)
+        change_request->add(change_request, batch);
     if (domains->options.refresh_interval == 0)
         follow_trim(domains, batch);
     change_submit(change, batch);
@@ -113,23 +124,26 @@ submit_decision(struct wish *wish, const struct domain_decision *decision)
 
 /* Decides, adopts and submits. *change is NULL after a refusal and when nothing changes. */
 static struct error *
-decide_and_submit(struct wish *wish, struct domain_decision *decision, struct change **change)
+decide_and_submit(struct change_request *change_request, struct domain_decision *decision,
+                  struct change **change)
 {
-    struct domains *domains = wish->domains;
-    struct domain_rules rules = rules_now(domains, wish->name, wish->arena);
+    struct domains *domains = change_request->domains;
+    struct domain_rules rules = rules_now(domains, change_request->name, change_request->arena);
     struct domain_moment moment = {.now = clock_wall(),
                                    .fresh = uuid_new_v7(),
                                    .notification_version = writer_guard(domains->writer)};
-    struct error *refusal = wish->decide(wish, &rules, &moment, decision);
+    struct error *refusal = change_request->decide(change_request, &rules, &moment, decision);
     if (refusal != NULL)
         return refusal;
+    check((decision->next != NULL) ==
+          (decision->what != DOMAIN_UNCHANGED && decision->what != ENTITIES_CHANGED));
     if (decision->what != DOMAIN_UNCHANGED) {
-        *change = decision->what == ENTITIES_CHANGED ? submit_entities(wish, decision)
-                                                     : submit_decision(wish, decision);
+        *change = decision->what == ENTITIES_CHANGED ? submit_entities(change_request, decision)
+                                                     : submit_decision(change_request, decision);
         return NULL;
     }
-    struct domain *current = book_find_name(&domains->newest, wish->name);
-    wish->changed = current == NULL ? NULL : domain_take(current);
+    struct domain *current = domain_cache_find_name(&domains->newest, change_request->name);
+    change_request->changed = current == NULL ? NULL : domain_take(current);
     return NULL;
 }
 
@@ -162,12 +176,12 @@ wait_ready(struct domains *domains, struct arena *arena)
     return NULL;
 }
 
-/* Waits until all loops have it; then the caller may tell the world. */
+/* Waits until all loops have it; only then may the caller answer. */
 static struct error *
-wait_told(struct change *change, struct arena *arena)
+wait_known_everywhere(struct change *change, struct arena *arena)
 {
-    while (change->untold > 0) {
-        enum wake wake = fiber_cond_wait(&change->told, NEVER);
+    while (change->loops_left > 0) {
+        enum wake wake = fiber_cond_wait(&change->known_everywhere, NEVER);
         if (wake != WAKE_READY)
             return wake_error(wake, arena, "telling a change of a domain to all loops");
     }
@@ -190,35 +204,37 @@ may_try_again(struct domains *domains, const struct error *err, int attempt)
 {
     if (err == NULL || err->kind != ERR_FENCED || attempt >= ATTEMPTS_MAX)
         return false;
-    mark("domain_change_fenced");
+    probe("domain_change_fenced");
     domains_start_reload(domains);
     return true;
 }
 
-/* "Nothing changes" was decided on what this host knew: is it still so? Where other hosts write,
- * too, one that is behind would answer that a domain is active where it has just left. ERR_FENCED:
- * it may not be so. Yields. */
+/* "Nothing changes" was decided on what this host knew: does it still hold? Where other hosts write
+ * too, a host that is behind would answer that a domain is active in a cluster that it has just
+ * left. ERR_FENCED: it may no longer hold. Yields. */
 static struct error *
-confirm_unchanged(const struct wish *wish, uint64_t decided_on)
+confirm_unchanged(const struct change_request *change_request, uint64_t decided_on)
 {
-    const struct domains *domains = wish->domains;
+    const struct domains *domains = change_request->domains;
     uint64_t guard = decided_on;
-    if (wish->source != NULL || domains->options.refresh_interval == 0)
+    if (change_request->source != NULL || domains->options.refresh_interval == 0)
         return NULL;
     struct error *err =
-        store_guard(domains->options.store, PARTITION_OF_DOMAINS, wish->arena, &guard);
+        store_guard(domains->options.store, PARTITION_OF_DOMAINS, change_request->arena, &guard);
     if (err != NULL || guard == decided_on)
         return err;
-    mark("unchanged_domain_was_old");
-    return error_new(wish->arena, ERR_FENCED, "The domains were changed by another host.");
+    probe("unchanged_domain_was_old");
+    return error_new(change_request->arena, ERR_FENCED,
+                     "The domains were changed by another host.");
 }
 
 /* One try. ERR_FENCED: try again on newer state. */
 static struct error *
-wish_try(struct wish *wish, struct domain_decision *decision)
+change_request_try(struct change_request *change_request, struct domain_decision *decision)
 {
-    struct domains *domains = wish->domains;
-    struct error *err = wait_ready(domains, wish->arena);
+    struct domains *domains = change_request->domains;
+    check(change_request->changed == NULL);
+    struct error *err = wait_ready(domains, change_request->arena);
     if (err != NULL)
         return err;
     struct change *change = NULL;
@@ -226,63 +242,69 @@ wish_try(struct wish *wish, struct domain_decision *decision)
     uint64_t decided_on = writer_guard(domains->writer);
     NO_YIELD
     {
-        refusal = decide_and_submit(wish, decision, &change);
+        refusal = decide_and_submit(change_request, decision, &change);
     }
+    check(change == NULL || refusal == NULL);
     ticket_t ticket = change != NULL ? change->ticket : writer_newest(domains->writer);
-    err = wait_durable(domains, ticket, wish->arena);
+    err = wait_durable(domains, ticket, change_request->arena);
     if (err == NULL && change == NULL && refusal == NULL)
-        err = confirm_unchanged(wish, decided_on);
+        err = confirm_unchanged(change_request, decided_on);
     if (err == NULL && change != NULL)
-        err = wait_told(change, wish->arena);
+        err = wait_known_everywhere(change, change_request->arena);
     if (err == NULL && change != NULL && change->domain != NULL)
-        wish->changed = domain_take(change->domain);
+        change_request->changed = domain_take(change->domain);
     if (change != NULL)
         change_drop(change);
     return err != NULL ? err : refusal;
 }
 
 static void
-delete_letter(void *context, struct batch *batch)
+delete_dead_letter(void *context, struct batch *batch)
 {
-    const struct wish *wish = context;
-    batch_delete(batch, ROW_DOMAIN_DEAD_LETTER, key_of_number(wish->letter, batch->arena));
+    const struct change_request *change_request = context;
+    batch_delete(batch, ROW_DOMAIN_DEAD_LETTER,
+                 key_of_number(change_request->dead_letter, batch->arena));
 }
 
-/* What a wish leaves that is no change of a domain. */
+/* What else a request writes when it has not changed the domain. */
 static struct error *
-wish_leave_traces(struct wish *wish, const struct domain_decision *decision)
+change_request_finish(struct change_request *change_request, const struct domain_decision *decision)
 {
     struct error *err = NULL;
     bool is_unchanged = decision->what == DOMAIN_UNCHANGED;
     if (decision->failover != NULL && (is_unchanged || decision->failover->is_superseded))
-        err = failovers_enter_late(wish->domains, decision->failover, wish->arena);
-    if (err == NULL && is_unchanged && wish->letter != 0)
-        err = domains_write(wish->domains, delete_letter, wish, wish->arena);
+        err = failovers_enter_late(change_request->domains, decision->failover,
+                                   change_request->arena);
+    if (err == NULL && is_unchanged && change_request->dead_letter != 0)
+        err = domains_write(change_request->domains, delete_dead_letter, change_request,
+                            change_request->arena);
     return err;
 }
 
 void
-wish_run(struct wish *wish)
+change_request_run(struct change_request *change_request)
 {
     struct domain_decision decision;
     check(loop_index(loop_self()) == 0);
+    /* Only messages of other clusters become dead letters. */
+    check(change_request->dead_letter == 0 || change_request->source != NULL);
     for (int attempt = 1;; attempt++) {
         decision = (struct domain_decision){0};
-        wish->err = wish_try(wish, &decision);
-        if (!may_try_again(wish->domains, wish->err, attempt))
+        change_request->err = change_request_try(change_request, &decision);
+        if (!may_try_again(change_request->domains, change_request->err, attempt))
             break;
-        domain_drop(wish->changed); /* of a decision that came to nothing */
-        wish->changed = NULL;
+        domain_drop(change_request->changed); /* of a decision that did not become durable */
+        change_request->changed = NULL;
     }
-    if (wish->err == NULL)
-        wish->err = wish_leave_traces(wish, &decision);
-    if (wish->err == NULL && wish->source != NULL)
-        mark(decision.what == DOMAIN_UNCHANGED ? "domain_message_changes_nothing"
-                                               : "domain_message_applied");
+    if (change_request->err == NULL)
+        change_request->err = change_request_finish(change_request, &decision);
+    if (change_request->err == NULL && change_request->source != NULL)
+        probe(decision.what == DOMAIN_UNCHANGED ? "domain_message_changes_nothing"
+                                                : "domain_message_applied");
 }
 
 /* A partition that was never written has guard 0 and cannot keep it: then, and only then, a write
- * beside the domains counts as the first one. */
+ * that changes no domain counts as the first one. */
 static ticket_t
 submit_beside(struct domains *domains, void (*fill)(void *context, struct batch *batch),
               void *context, struct arena *arena)

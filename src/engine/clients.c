@@ -1,4 +1,5 @@
 /* clients.c - what clients ask for, each one step of a workflow id. See engine.h. */
+#include "base/check.h"
 #include "engine/inside.h"
 #include "route/route.h"
 
@@ -17,13 +18,14 @@ run_of(const API(WorkflowExecution) *execution)
 static struct error *
 decide_start(void *context, struct step *step)
 {
-    struct start_wish *wish = context;
-    struct error *err = (wish->command->signal == NULL ? command_start : command_signal_with_start)(
-        step, wish->command, wish->answer);
+    struct start_request_step *wanted = context;
+    struct error *err = (wanted->command->signal == NULL
+                             ? command_start
+                             : command_signal_with_start)(step, wanted->command, wanted->answer);
     struct mutation *changed = step->begun != NULL ? step->begun : step->mutation;
     bool is_step = err == NULL && changed != NULL && !mutation_is_empty(changed);
     if (is_step)
-        mutation_drop_transfer(changed, wish->dropped);
+        mutation_drop_transfer(changed, wanted->dropped);
     return err;
 }
 
@@ -38,7 +40,7 @@ static size_t
 foresee_start(void *context, const struct run *run, const STORED(CurrentRecord) *current,
               struct foreseen *tasks)
 {
-    const struct start_command *command = ((const struct start_wish *)context)->command;
+    const struct start_command *command = ((const struct start_request_step *)context)->command;
     const API(StartWorkflowExecutionRequest) *request = command->request;
     bool is_open =
         current != NULL &&
@@ -56,25 +58,27 @@ foresee_start(void *context, const struct run *run, const STORED(CurrentRecord) 
 }
 
 struct error *
-engine_step_start(struct engine *engine, const char *domain_id, struct start_wish *wish,
+engine_step_start(struct engine *engine, const char *domain_id, struct start_request_step *wanted,
                   struct arena *arena)
 {
-    const API(StartWorkflowExecutionRequest) *request = wish->command->request;
+    const API(StartWorkflowExecutionRequest) *request = wanted->command->request;
+    check((wanted->range_id == 0) == (wanted->dropped == 0)); /* a row is one of a shard */
+    check(!wanted->is_call || wanted->dropped == 0);
     bool may_terminate =
         request->workflow_id_reuse_policy ==
         API_VALUE(WORKFLOW_ID_REUSE_POLICY__WORKFLOW_ID_REUSE_POLICY_TERMINATE_IF_RUNNING);
     struct shard_step step = {.key = {domain_id, request->workflow_id, ""},
-                              .needs_run = may_terminate || wish->command->signal != NULL,
+                              .needs_run = may_terminate || wanted->command->signal != NULL,
                               .may_be_missing = true,
                               .policy = request->active_cluster_selection_policy,
-                              .parent_version = wish->parent_version,
+                              .parent_version = wanted->parent_version,
                               .may_terminate = may_terminate,
-                              .may_signal = wish->command->signal != NULL,
-                              .range_id = wish->range_id,
-                              .is_call = wish->is_call,
+                              .may_signal = wanted->command->signal != NULL,
+                              .range_id = wanted->range_id,
+                              .is_call = wanted->is_call,
                               .foresee = foresee_start,
                               .decide = decide_start,
-                              .context = wish};
+                              .context = wanted};
     return engine_step(engine, &step, arena);
 }
 
@@ -82,8 +86,8 @@ struct error *
 engine_start(struct engine *engine, const char *domain_id, const struct start_command *command,
              struct arena *arena, struct start_answer *answer)
 {
-    struct start_wish wish = {.command = command, .answer = answer, .is_call = true};
-    return engine_step_start(engine, domain_id, &wish, arena);
+    struct start_request_step wanted = {.command = command, .answer = answer, .is_call = true};
+    return engine_step_start(engine, domain_id, &wanted, arena);
 }
 
 struct error *
@@ -91,8 +95,8 @@ engine_signal_with_start(struct engine *engine, const char *domain_id,
                          const struct start_command *command, struct arena *arena,
                          struct start_answer *answer)
 {
-    struct start_wish wish = {.command = command, .answer = answer, .is_call = true};
-    return engine_step_start(engine, domain_id, &wish, arena);
+    struct start_request_step wanted = {.command = command, .answer = answer, .is_call = true};
+    return engine_step_start(engine, domain_id, &wanted, arena);
 }
 
 static struct error *

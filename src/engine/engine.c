@@ -38,7 +38,7 @@ engine_shard_of(const struct engine *engine, const char *workflow_id)
 /* Goes through all shards with a few fibers; the first failure ends it. */
 struct sweep {
     struct engine *engine;
-    void (*visit)(struct sweep *sweep, uint32_t number, struct arena *arena);
+    void (*call)(struct sweep *sweep, uint32_t number, struct arena *arena);
     uint32_t next;
     struct latch latch;
     struct arena *arena;
@@ -51,7 +51,7 @@ sweep_fiber(void *argument)
     struct sweep *sweep = argument;
     struct arena *arena = arena_new(0);
     while (sweep->next < sweep->engine->options.shard_count && sweep->err == NULL) {
-        sweep->visit(sweep, sweep->next++, arena);
+        sweep->call(sweep, sweep->next++, arena);
         arena_reset(arena);
     }
     arena_free(arena);
@@ -62,15 +62,17 @@ static void
 sweep_run(struct sweep *sweep)
 {
     uint32_t count = sweep->engine->options.shard_count;
+    check(sweep->next == 0 && sweep->err == NULL);
     unsigned fibers = count < OPENERS ? count : OPENERS;
     latch_init(&sweep->latch, fibers);
     for (unsigned i = 0; i < fibers; i++)
         fiber_start("engine sweep", sweep_fiber, sweep);
     latch_wait(&sweep->latch);
+    check(sweep->err != NULL || sweep->next == count);
 }
 
 /* One shard, on its loop. */
-struct shard_visit {
+struct shard_call {
     struct engine *engine;
     uint32_t number;
     struct arena *arena;
@@ -80,11 +82,11 @@ struct shard_visit {
 static void
 open_on_loop(void *argument)
 {
-    struct shard_visit *visit = argument;
-    const struct engine_options *options = &visit->engine->options;
+    struct shard_call *call = argument;
+    const struct engine_options *options = &call->engine->options;
     size_t runs_max = (options->runs_max == 0 ? RUNS_MAX : options->runs_max);
     struct shard *shard = shard_new(&(struct shard_options){
-        .number = visit->number,
+        .number = call->number,
         .store = options->store,
         .domains = options->domains,
         .group = options->group,
@@ -92,79 +94,80 @@ open_on_loop(void *argument)
         .log = options->log,
         .metrics = options->metrics,
         .tasks = options->tasks,
-        .claims = options->claims,
-        .lists = options->lists,
+        .reservations = options->reservations,
+        .visibility = options->visibility,
         .search = options->search,
         .archive = options->archive,
-        .errands = {.run = engine_run_errand, .context = visit->engine},
+        .cross_tasks = {.run = engine_run_cross_task, .context = call->engine},
         .host = options->host,
         .is_alone = options->is_alone,
         .runs_max = runs_max / options->shard_count + 1,
         .transfers_max = options->transfers_max,
-        .alarms_max = options->alarms_max,
+        .wakeups_max = options->wakeups_max,
     });
-    visit->engine->shards[visit->number] = shard;
-    visit->err = shard_take(shard, visit->arena);
+    check(call->engine->shards[call->number] == NULL);
+    call->engine->shards[call->number] = shard;
+    call->err = shard_take(shard, call->arena);
 }
 
 static void
-open_visit(struct sweep *sweep, uint32_t number, struct arena *arena)
+open_call(struct sweep *sweep, uint32_t number, struct arena *arena)
 {
-    struct shard_visit visit = {.engine = sweep->engine, .number = number, .arena = arena};
-    struct error *err = route_to_shard(number, open_on_loop, &visit, arena);
-    err = err != NULL ? err : visit.err;
+    struct shard_call call = {.engine = sweep->engine, .number = number, .arena = arena};
+    struct error *err = route_to_shard(number, open_on_loop, &call, arena);
+    err = err != NULL ? err : call.err;
     if (err != NULL && sweep->err == NULL)
         sweep->err = error_wrap(error_copy(sweep->arena, err), "take shard %u", number);
 }
 
 static void
-run_errands_on_loop(void *argument)
+run_cross_tasks_on_loop(void *argument)
 {
-    struct shard_visit *visit = argument;
-    shard_run_errands(visit->engine->shards[visit->number]);
+    struct shard_call *call = argument;
+    shard_run_cross_tasks(call->engine->shards[call->number]);
 }
 
-/* Errands go from shard to shard: not before all are there. */
+/* Cross-workflow tasks go from shard to shard: not before all are there. */
 static void
-run_errands_visit(struct sweep *sweep, uint32_t number, struct arena *arena)
+run_cross_tasks_call(struct sweep *sweep, uint32_t number, struct arena *arena)
 {
-    struct shard_visit visit = {.engine = sweep->engine, .number = number};
-    while (route_to_shard(number, run_errands_on_loop, &visit, arena) != NULL)
+    struct shard_call call = {.engine = sweep->engine, .number = number};
+    while (route_to_shard(number, run_cross_tasks_on_loop, &call, arena) != NULL)
         fiber_yield(); /* the mailbox is full: it will not stay so */
 }
 
 static void
-stop_errands_on_loop(void *argument)
+stop_cross_tasks_on_loop(void *argument)
 {
-    struct shard_visit *visit = argument;
-    shard_stop_errands(visit->engine->shards[visit->number]);
+    struct shard_call *call = argument;
+    shard_stop_cross_tasks(call->engine->shards[call->number]);
 }
 
 static void
-stop_errands_visit(struct sweep *sweep, uint32_t number, struct arena *arena)
+stop_cross_tasks_call(struct sweep *sweep, uint32_t number, struct arena *arena)
 {
     if (sweep->engine->shards[number] == NULL)
         return;
-    struct shard_visit visit = {.engine = sweep->engine, .number = number};
-    while (route_to_shard(number, stop_errands_on_loop, &visit, arena) != NULL)
+    struct shard_call call = {.engine = sweep->engine, .number = number};
+    while (route_to_shard(number, stop_cross_tasks_on_loop, &call, arena) != NULL)
         fiber_yield();
 }
 
 static void
 close_on_loop(void *argument)
 {
-    struct shard_visit *visit = argument;
-    shard_close(visit->engine->shards[visit->number]);
-    visit->engine->shards[visit->number] = NULL;
+    struct shard_call *call = argument;
+    shard_close(call->engine->shards[call->number]);
+    call->engine->shards[call->number] = NULL;
 }
 
 static void
-close_visit(struct sweep *sweep, uint32_t number, struct arena *arena)
+close_call(struct sweep *sweep, uint32_t number, struct arena *arena)
 {
     if (sweep->engine->shards[number] == NULL)
         return;
-    struct shard_visit visit = {.engine = sweep->engine, .number = number, .arena = arena};
-    while (route_to_shard(number, close_on_loop, &visit, arena) != NULL)
+    struct shard_call call = {.engine = sweep->engine, .number = number, .arena = arena};
+    while (route_to_shard(number, close_on_loop, &call, arena) != NULL)
         fiber_yield(); /* the mailbox is full: it will not stay so */
 }
 
@@ -179,14 +182,14 @@ engine_open(const struct engine_options *options, struct arena *arena, struct en
             options->metrics, "replication_reapplied",
             "Messages with what clients did to events that lost, done again.", NULL);
     engine->shards = memory_zalloc(options->shard_count, sizeof engine->shards[0]);
-    struct sweep sweep = {.engine = engine, .visit = open_visit, .arena = arena};
+    struct sweep sweep = {.engine = engine, .call = open_call, .arena = arena};
     sweep_run(&sweep);
     if (sweep.err != NULL) {
         engine_close(engine);
         return sweep.err;
     }
-    struct sweep errands = {.engine = engine, .visit = run_errands_visit};
-    sweep_run(&errands);
+    struct sweep cross_tasks = {.engine = engine, .call = run_cross_tasks_call};
+    sweep_run(&cross_tasks);
     *opened = engine;
     return NULL;
 }
@@ -194,16 +197,16 @@ engine_open(const struct engine_options *options, struct arena *arena, struct en
 void
 engine_close(struct engine *engine)
 {
-    while (atomic_load(&engine->letters) > 0) { /* they name shards */
+    while (atomic_load(&engine->messages) > 0) { /* they name shards */
         struct arena *arena = arena_new(0);
         struct error *err = fiber_sleep(POLL_DELAY, arena);
         if (err != NULL)
             fiber_yield();
         arena_free(arena);
     }
-    struct sweep errands = {.engine = engine, .visit = stop_errands_visit};
-    sweep_run(&errands);
-    struct sweep sweep = {.engine = engine, .visit = close_visit};
+    struct sweep cross_tasks = {.engine = engine, .call = stop_cross_tasks_call};
+    sweep_run(&cross_tasks);
+    struct sweep sweep = {.engine = engine, .call = close_call};
     sweep_run(&sweep);
     memory_free(engine->shards);
     memory_free(engine);
@@ -211,7 +214,7 @@ engine_close(struct engine *engine)
 
 /* --- calls ---- */
 
-struct step_call {
+struct forwarded_step {
     struct shard *shard;
     const struct shard_step *step;
     struct arena *arena;
@@ -221,7 +224,7 @@ struct step_call {
 static void
 step_on_loop(void *argument)
 {
-    struct step_call *call = argument;
+    struct forwarded_step *call = argument;
     call->err = shard_step(call->shard, call->step, call->arena);
 }
 
@@ -229,7 +232,7 @@ struct error *
 engine_step(struct engine *engine, const struct shard_step *step, struct arena *arena)
 {
     uint32_t number = engine_shard_of(engine, step->key.workflow_id);
-    struct step_call call = {.shard = engine->shards[number], .step = step, .arena = arena};
+    struct forwarded_step call = {.shard = engine->shards[number], .step = step, .arena = arena};
     struct error *err = route_to_shard(number, step_on_loop, &call, arena);
     return err != NULL ? err : call.err;
 }

@@ -23,9 +23,9 @@ struct reapply_port {
     void *context;
 };
 
-/* Sends an errand to the cluster where its target is active; as above. Errors: those of the target
- * too. */
-struct abroad_port {
+/* Sends a cross-workflow task to the cluster where its target is active; as above. Errors: those of
+ * the target too. */
+struct remote_port {
     struct error *(*send)(void *context, const char *cluster,
                           const STORE_API(RunErrandRequest) *request, struct arena *arena,
                           STORE_API(RunErrandResponse) **response);
@@ -45,17 +45,18 @@ struct engine_options {
     const struct log *log;
     struct metrics *metrics;
     struct task_port tasks;
-    struct claim_port claims;    /* may be empty */
-    struct visible_port lists;   /* may be empty */
-    struct search_port search;   /* may be empty */
-    struct archive_port archive; /* may be empty */
-    struct reapply_port reapply; /* may be empty: such events wait */
-    struct abroad_port abroad;   /* may be empty: errands wait for targets that are elsewhere */
+    struct reservation_port reservations; /* may be empty */
+    struct visible_port visibility;       /* may be empty */
+    struct search_port search;            /* may be empty */
+    struct archive_port archive;          /* may be empty */
+    struct reapply_port reapply;          /* may be empty: such events wait */
+    struct remote_port
+        remote; /* may be empty: cross-workflow tasks wait for targets that are elsewhere */
     const char *host;
     bool is_alone;
     size_t runs_max;      /* cached, in all; 0: a default */
     size_t transfers_max; /* rows of the outbox in memory, of each shard; 0: a default */
-    size_t alarms_max;    /* alarms in memory, the same */
+    size_t wakeups_max;   /* wake-up timers in memory, the same */
 };
 
 struct engine;
@@ -63,7 +64,7 @@ struct engine;
 /* Takes all shards. On loop 0. Errors: the store's. */
 must_use struct error *engine_open(const struct engine_options *options, struct arena *arena,
                                    struct engine **engine);
-/* Stops all shards; nobody calls any more. Deaf to cancel. */
+/* Stops all shards; nobody calls any more. Ignores cancellation. */
 void engine_close(struct engine *engine);
 uint32_t engine_shard_of(const struct engine *engine, const char *workflow_id);
 /* The shard itself, for those who are on its loop (route_to_shard). */
@@ -80,17 +81,17 @@ void engine_look_idle(struct engine *engine, struct shard_idle *idle, struct are
 /* The wall clock has jumped. */
 void engine_clock_jumped(struct engine *engine);
 
-/* --- lists of runs
+/* --- visibility
  * -------------------------------------------------------------------------------- */
 
-/* Waits until the lists have all that was committed before the call. */
-must_use struct error *engine_visible_wait(struct engine *engine, struct arena *arena);
+/* Waits until visibility has all that was committed before the call. */
+must_use struct error *engine_visibility_wait(struct engine *engine, struct arena *arena);
 /* The same for the shards whose number, modulo 64, is a bit of `shards`. */
-must_use struct error *engine_visible_wait_some(struct engine *engine, uint64_t shards,
-                                                struct arena *arena);
-/* Makes the lists anew from all runs, shard by shard. *runs: how many there are. */
-must_use struct error *engine_visible_rebuild(struct engine *engine, struct arena *arena,
-                                              uint64_t *runs);
+must_use struct error *engine_visibility_wait_some(struct engine *engine, uint64_t shards,
+                                                   struct arena *arena);
+/* Rebuilds visibility from all runs, shard by shard. *runs: how many there are. */
+must_use struct error *engine_visibility_rebuild(struct engine *engine, struct arena *arena,
+                                                 uint64_t *runs);
 
 /* --- for those who run it ------------------------------------------------------------------------
  */
@@ -105,8 +106,8 @@ must_use struct error *engine_inspect_run(struct engine *engine, const struct ru
 /* Error also: ERR_BAD_REQUEST, there is no such shard. */
 must_use struct error *engine_shard_state(struct engine *engine, uint32_t number,
                                           struct arena *arena, struct shard_state *state);
-/* Gives the shard up: what is known of it in memory is forgotten, and whoever takes it next, this
- * process at once if nobody else may, reads it anew. Error as above. */
+/* Gives the shard up: what is known of it in memory is forgotten, and the next owner, this
+ * process at once if nobody else may, reads it again. Error as above. */
 must_use struct error *engine_close_shard(struct engine *engine, uint32_t number,
                                           struct arena *arena);
 uint32_t engine_shard_count(const struct engine *engine);
@@ -122,7 +123,7 @@ must_use struct error *engine_start(struct engine *engine, const char *domain_id
 must_use struct error *engine_signal_with_start(struct engine *engine, const char *domain_id,
                                                 const struct start_command *command,
                                                 struct arena *arena, struct start_answer *answer);
-/* Either of them, later: durable when it returns, then done by whoever owns the shard, in order for
+/* Either of them, later: durable when it returns, then done by the owner of the shard, in order for
  * each workflow id, once the domain is active here. A refusal because of a run that is there is
  * told to nobody. Errors: those of shard_accept. */
 must_use struct error *engine_accept(struct engine *engine, const char *domain_id,
@@ -145,15 +146,15 @@ must_use struct error *engine_reset(struct engine *engine, const char *domain_id
 /* The tasks of the run are sent again. */
 must_use struct error *engine_refresh(struct engine *engine, const struct run_key *key,
                                       struct arena *arena);
-/* Deletes the run: its history, its rows, and what lists know of it. One that is open is terminated
- * first, its parent and children are told as ever. When it returns NULL nobody finds it any more.
- * Errors: ERR_ENTITY_NOT_EXISTS; ERR_DEADLINE (it may be gone later). */
+/* Deletes the run: its history, its rows, and what visibility knows of it. One that is open is
+ * terminated first, its parent and children are told as ever. When it returns NULL nobody finds it
+ * any more. Errors: ERR_ENTITY_NOT_EXISTS; ERR_DEADLINE (it may be gone later). */
 must_use struct error *engine_remove(struct engine *engine, const struct run_key *key,
                                      const char *identity, struct arena *arena);
 /* Deletes a run, or what there is of it, if what is stored of it cannot be right, and tells whether
  * it did. Any other run is left alone, and that there is none is no error. */
-must_use struct error *engine_mend(struct engine *engine, const struct run_key *key,
-                                   struct arena *arena, struct shard_mended *mended);
+must_use struct error *engine_repair(struct engine *engine, const struct run_key *key,
+                                     struct arena *arena, struct shard_repaired *repaired);
 /* Counts a client's call on a workflow id that is no step; the steps above, reset and describe do
  * so themselves. Error: ERR_SERVICE_BUSY, the id had too many (H-006). */
 must_use struct error *engine_admit(struct engine *engine, const struct run_key *key,
@@ -176,10 +177,10 @@ must_use struct error *engine_describe(struct engine *engine, const struct run_k
 /* What a workflow that is active in another cluster asks of one that is active here, as one step.
  * Errors: ERR_BAD_REQUEST (the request is none), ERR_SERVICE_BUSY (a child whose parent is not
  * known here yet), the command's. */
-must_use struct error *engine_run_foreign_errand(struct engine *engine,
-                                                 const STORE_API(RunErrandRequest) *request,
-                                                 struct arena *arena,
-                                                 STORE_API(RunErrandResponse) *response);
+must_use struct error *engine_run_remote_cross_task(struct engine *engine,
+                                                    const STORE_API(RunErrandRequest) *request,
+                                                    struct arena *arena,
+                                                    STORE_API(RunErrandResponse) *response);
 
 /* What a run belongs to: the cluster attribute that it was started with; NULL: none, so its domain
  * decides. Texts live in the arena. */
@@ -197,7 +198,7 @@ must_use struct error *engine_home(struct engine *engine, const struct run_key *
 /* Where a run's history stands, all of it durable. Texts live in the arena. */
 struct history_state {
     const char *run_id;
-    struct history_line line;
+    struct history_lineage lineage;
     int64_t next_event_id;
     int64_t close_batch_event_id; /* of a closed run: first id of the batch with the close event */
     int64_t last_first_event_id;
@@ -217,7 +218,7 @@ must_use struct error *engine_find_branches(struct engine *engine, const struct 
  * for. */
 struct history_range {
     uint32_t shard;
-    struct history_line line;
+    struct history_lineage lineage;
     int64_t from_event_id, to_event_id;
     bool is_first;
     size_t bytes_max, nodes_max;
@@ -241,13 +242,13 @@ struct divergence {
     API(HistoryEvent) **events;
     size_t event_count;
 };
-struct divergence_wish {
+struct divergence_query {
     const char *domain_id, *workflow_id; /* NULL: all; the second one needs the first */
     size_t count_max;
     bool has_events; /* with the events, as many of each as one page holds */
 };
 must_use struct error *engine_list_divergences(struct engine *engine,
-                                               const struct divergence_wish *wish,
+                                               const struct divergence_query *query,
                                                struct arena *arena, struct divergence **divergences,
                                                size_t *count);
 /* Is a run what its history says (run_checksum)? */
@@ -269,7 +270,7 @@ must_use struct error *engine_rebuild(struct engine *engine, const struct run_ke
 /* What a query has to know of its run, all of it durable. Texts live in the arena. */
 struct query_view {
     const char *run_id;
-    struct history_line line;
+    struct history_lineage lineage;
     int64_t next_event_id, previous_started_id, history_bytes;
     bool is_open;
     bool is_active_here;
@@ -293,14 +294,14 @@ must_use struct error *engine_query_view(struct engine *engine, const struct run
 
 /* Records that a poller got the task: in the shard that offered it (its range id), or whichever
  * owns it now (row 0). Errors: those of the command (the task is void), ERR_SHARD_OWNERSHIP_LOST
- * (it will be offered again by whoever has the shard now). */
+ * (it will be offered again by the present owner of the shard). */
 must_use struct error *engine_start_decision(struct engine *engine, const struct task *task,
                                              const char *request_id, const char *identity,
                                              struct arena *arena, struct decision_start *start);
 must_use struct error *engine_start_activity(struct engine *engine, const struct task *task,
                                              const char *request_id, const char *identity,
                                              struct arena *arena, struct activity_start *start);
-/* Any loop; does not yield: a letter to the shard. */
+/* Any loop; does not yield: a loop message to the shard. */
 void engine_task_done(struct engine *engine, const struct task *task);
 
 /* Answers the queries that rode on the decision, once the step is durable. */

@@ -1,5 +1,5 @@
 /* engine_test.c - all shards over several loops: calls from anywhere find their shard, tasks come
- * back as letters, and nothing is shared that should not be. */
+ * back as loop messages, and nothing is shared that should not be. */
 #include "engine/engine.h"
 
 #include <stdatomic.h>
@@ -25,7 +25,7 @@ struct offered {
     struct arena *arena;
 };
 
-struct bench {
+struct engine_fixture {
     struct arena *arena;
     struct memory_base *base;
     struct store *store;
@@ -41,75 +41,80 @@ struct bench {
 };
 
 static bool
-bench_offer(void *context, const struct task *task)
+engine_fixture_offer(void *context, const struct task *task)
 {
-    struct bench *bench = context;
-    struct offered *offered = &bench->offered[loop_index(loop_self())];
+    struct engine_fixture *engine_fixture = context;
+    struct offered *offered = &engine_fixture->offered[loop_index(loop_self())];
     vector_push(&offered->tasks, task_copy(task, offered->arena));
-    atomic_fetch_add(&bench->offers, 1);
+    atomic_fetch_add(&engine_fixture->offers, 1);
     return true;
 }
 
 static void
-bench_open_engine(struct bench *bench)
+engine_fixture_open_engine(struct engine_fixture *engine_fixture)
 {
-    struct engine_options options = {.store = bench->store,
-                                     .shard_count = SHARDS,
-                                     .domains = bench->domains,
-                                     .group = bench->group,
-                                     .dynamic = bench->dynamic,
-                                     .metrics = bench->metrics,
-                                     .tasks = {.offer = bench_offer, .context = bench},
-                                     .host = "bench",
-                                     .is_alone = true};
-    EXPECT_OK(engine_open(&options, bench->arena, &bench->engine));
+    struct engine_options options = {
+        .store = engine_fixture->store,
+        .shard_count = SHARDS,
+        .domains = engine_fixture->domains,
+        .group = engine_fixture->group,
+        .dynamic = engine_fixture->dynamic,
+        .metrics = engine_fixture->metrics,
+        .tasks = {.offer = engine_fixture_offer, .context = engine_fixture},
+        .host = "bench",
+        .is_alone = true};
+    EXPECT_OK(engine_open(&options, engine_fixture->arena, &engine_fixture->engine));
 }
 
 static void
-bench_open(struct bench *bench)
+engine_fixture_open(struct engine_fixture *engine_fixture)
 {
-    *bench = (struct bench){.arena = arena_new(0), .base = memory_base_new(0)};
+    *engine_fixture = (struct engine_fixture){.arena = arena_new(0), .base = memory_base_new(0)};
     for (int i = 0; i < LOOPS; i++)
-        bench->offered[i].arena = arena_new(0);
-    bench->store = memory_open(bench->base);
-    bench->config = config_default();
-    EXPECT_OK(cluster_group_load(bench->config, bench->arena, &bench->group));
-    bench->dynamic = dynamic_new(NULL);
-    bench->metrics = metrics_new();
-    struct domains_options options = {
-        .store = bench->store, .group = bench->group, .dynamic = bench->dynamic};
-    EXPECT_OK(domains_open(&options, bench->arena, &bench->domains));
+        engine_fixture->offered[i].arena = arena_new(0);
+    engine_fixture->store = memory_open(engine_fixture->base);
+    engine_fixture->config = config_default();
+    EXPECT_OK(
+        cluster_group_load(engine_fixture->config, engine_fixture->arena, &engine_fixture->group));
+    engine_fixture->dynamic = dynamic_new(NULL);
+    engine_fixture->metrics = metrics_new();
+    struct domains_options options = {.store = engine_fixture->store,
+                                      .group = engine_fixture->group,
+                                      .dynamic = engine_fixture->dynamic};
+    EXPECT_OK(domains_open(&options, engine_fixture->arena, &engine_fixture->domains));
     API(RegisterDomainRequest) *request =
-        message_new(bench->arena, API_TYPE(register_domain_request));
+        message_new(engine_fixture->arena, API_TYPE(register_domain_request));
     request->name = (char *)"orders";
-    request->workflow_execution_retention_period = presence_make_duration(bench->arena, 86400);
-    EXPECT_OK(domains_register(bench->domains, request, bench->arena, NULL));
-    bench->domain_id = arena_text(bench->arena, domains_find_name(bench->domains, "orders")->id);
-    bench_open_engine(bench);
+    request->workflow_execution_retention_period =
+        presence_make_duration(engine_fixture->arena, 86400);
+    EXPECT_OK(domains_register(engine_fixture->domains, request, engine_fixture->arena, NULL));
+    engine_fixture->domain_id =
+        arena_text(engine_fixture->arena, domains_find_name(engine_fixture->domains, "orders")->id);
+    engine_fixture_open_engine(engine_fixture);
 }
 
 static void
-bench_close(struct bench *bench)
+engine_fixture_close(struct engine_fixture *engine_fixture)
 {
-    engine_close(bench->engine);
-    domains_close(bench->domains);
-    dynamic_free(bench->dynamic);
-    metrics_free(bench->metrics);
-    config_free(bench->config);
-    store_close(bench->store);
-    memory_base_free(bench->base);
+    engine_close(engine_fixture->engine);
+    domains_close(engine_fixture->domains);
+    dynamic_free(engine_fixture->dynamic);
+    metrics_free(engine_fixture->metrics);
+    config_free(engine_fixture->config);
+    store_close(engine_fixture->store);
+    memory_base_free(engine_fixture->base);
     for (int i = 0; i < LOOPS; i++) {
-        vector_free(&bench->offered[i].tasks);
-        arena_free(bench->offered[i].arena);
+        vector_free(&engine_fixture->offered[i].tasks);
+        arena_free(engine_fixture->offered[i].arena);
     }
-    arena_free(bench->arena);
+    arena_free(engine_fixture->arena);
 }
 
 /* --- calls ---- */
 
 static struct error *
-start(struct bench *bench, const char *workflow_id, const char *request_id, struct arena *arena,
-      const char **run_id)
+start(struct engine_fixture *engine_fixture, const char *workflow_id, const char *request_id,
+      struct arena *arena, const char **run_id)
 {
     API(StartWorkflowExecutionRequest) *request =
         message_new(arena, API_TYPE(start_workflow_execution_request));
@@ -125,7 +130,8 @@ start(struct bench *bench, const char *workflow_id, const char *request_id, stru
     request->task_start_to_close_timeout = presence_make_duration(arena, 10);
     struct start_command command = {.request = request};
     struct start_answer answer = {0};
-    struct error *err = engine_start(bench->engine, bench->domain_id, &command, arena, &answer);
+    struct error *err =
+        engine_start(engine_fixture->engine, engine_fixture->domain_id, &command, arena, &answer);
     *run_id = answer.run_id;
     return err;
 }
@@ -139,19 +145,19 @@ execution(const char *workflow_id, struct arena *arena)
 }
 
 static void
-signal(struct bench *bench, const char *workflow_id, struct arena *arena)
+signal(struct engine_fixture *engine_fixture, const char *workflow_id, struct arena *arena)
 {
     API(SignalWorkflowExecutionRequest) *request =
         message_new(arena, API_TYPE(signal_workflow_execution_request));
     request->workflow_execution = execution(workflow_id, arena);
     request->signal_name = (char *)"signal";
-    EXPECT_OK(engine_signal(bench->engine, bench->domain_id, request, arena));
+    EXPECT_OK(engine_signal(engine_fixture->engine, engine_fixture->domain_id, request, arena));
 }
 
 /* --- from all loops ---- */
 
 struct caller {
-    struct bench *bench;
+    struct engine_fixture *engine_fixture;
     unsigned loop;
 };
 
@@ -160,18 +166,18 @@ static void
 call_all(void *argument)
 {
     struct caller *caller = argument;
-    struct bench *bench = caller->bench;
+    struct engine_fixture *engine_fixture = caller->engine_fixture;
     for (unsigned i = caller->loop; i < WORKFLOWS; i += LOOPS) {
         struct arena *arena = arena_new(0);
         const char *id = arena_format(arena, "wf-%u", i), *run_id, *repeat;
-        EXPECT_OK(start(bench, id, "one", arena, &run_id));
-        EXPECT_OK(start(bench, id, "one", arena, &repeat));
+        EXPECT_OK(start(engine_fixture, id, "one", arena, &run_id));
+        EXPECT_OK(start(engine_fixture, id, "one", arena, &repeat));
         EXPECT_TEXT(repeat, run_id);
-        EXPECT_KIND(start(bench, id, "other", arena, &repeat), ERR_ALREADY_STARTED);
-        signal(bench, id, arena);
+        EXPECT_KIND(start(engine_fixture, id, "other", arena, &repeat), ERR_ALREADY_STARTED);
+        signal(engine_fixture, id, arena);
         struct history_state state;
-        struct run_key key = {bench->domain_id, id, ""};
-        EXPECT_OK(engine_history_state(bench->engine, &key, arena, &state));
+        struct run_key key = {engine_fixture->domain_id, id, ""};
+        EXPECT_OK(engine_history_state(engine_fixture->engine, &key, arena, &state));
         EXPECT_EQ(state.next_event_id, 4);
         EXPECT_TEXT(state.run_id, run_id);
         EXPECT(state.is_open);
@@ -204,12 +210,12 @@ join_fiber(void *argument)
 }
 
 static void
-run_callers(struct bench *bench)
+run_callers(struct engine_fixture *engine_fixture)
 {
     struct join joins[LOOPS];
     latch_init(&joins[0].latch, LOOPS);
     for (unsigned i = 0; i < LOOPS; i++) {
-        joins[i].caller = (struct caller){bench, i};
+        joins[i].caller = (struct caller){engine_fixture, i};
         joins[i].shared = &joins[0];
         fiber_start("caller", join_fiber, &joins[i]);
     }
@@ -222,29 +228,31 @@ static void
 work_off(void *argument)
 {
     struct caller *caller = argument;
-    struct bench *bench = caller->bench;
-    struct offered *offered = &bench->offered[caller->loop];
+    struct engine_fixture *engine_fixture = caller->engine_fixture;
+    struct offered *offered = &engine_fixture->offered[caller->loop];
     for (size_t i = 0; i < offered->tasks.count; i++) {
         struct arena *arena = arena_new(0);
         const struct task *task = offered->tasks.items[i];
         struct decision_start decision;
-        EXPECT_OK(engine_start_decision(bench->engine, task, "poll", "worker", arena, &decision));
+        EXPECT_OK(engine_start_decision(engine_fixture->engine, task, "poll", "worker", arena,
+                                        &decision));
         EXPECT_EQ(decision.schedule_id, 2);
         EXPECT_TEXT(decision.workflow_type->name, "type");
-        EXPECT_KIND(engine_start_decision(bench->engine, task, "other", "worker", arena, &decision),
+        EXPECT_KIND(engine_start_decision(engine_fixture->engine, task, "other", "worker", arena,
+                                          &decision),
                     ERR_EVENT_ALREADY_STARTED);
         arena_free(arena);
     }
 }
 
 static size_t
-count_rows(struct bench *bench, enum row_kind kind)
+count_rows(struct engine_fixture *engine_fixture, enum row_kind kind)
 {
     size_t count = 0;
     for (uint32_t shard = 0; shard < SHARDS; shard++) {
         struct rows rows;
         struct scan scan = {.partition = PARTITION_OF_SHARD(shard), .kind = kind};
-        EXPECT_OK(store_scan(bench->store, &scan, bench->arena, &rows));
+        EXPECT_OK(store_scan(engine_fixture->store, &scan, engine_fixture->arena, &rows));
         count += rows.count;
     }
     return count;
@@ -253,20 +261,20 @@ count_rows(struct bench *bench, enum row_kind kind)
 static void
 from_every_loop(void *argument)
 {
-    struct bench bench;
-    bench_open(&bench);
-    run_callers(&bench);
-    EXPECT_EQ(atomic_load(&bench.offers), WORKFLOWS);
-    EXPECT_EQ(count_rows(&bench, ROW_TRANSFER), WORKFLOWS);
-    EXPECT_EQ(count_rows(&bench, ROW_RUN), WORKFLOWS);
+    struct engine_fixture engine_fixture;
+    engine_fixture_open(&engine_fixture);
+    run_callers(&engine_fixture);
+    EXPECT_EQ(atomic_load(&engine_fixture.offers), WORKFLOWS);
+    EXPECT_EQ(count_rows(&engine_fixture, ROW_TRANSFER), WORKFLOWS);
+    EXPECT_EQ(count_rows(&engine_fixture, ROW_RUN), WORKFLOWS);
     for (unsigned i = 0; i < LOOPS; i++) {
-        struct caller caller = {&bench, i};
-        EXPECT_OK(loop_call(loop_at(i), work_off, &caller, bench.arena));
+        struct caller caller = {&engine_fixture, i};
+        EXPECT_OK(loop_call(loop_at(i), work_off, &caller, engine_fixture.arena));
     }
-    EXPECT_EQ(count_rows(&bench, ROW_TRANSFER), 0);
-    EXPECT(counter_value(metrics_counter(bench.metrics, "sharditem_created_count",
+    EXPECT_EQ(count_rows(&engine_fixture, ROW_TRANSFER), 0);
+    EXPECT(counter_value(metrics_counter(engine_fixture.metrics, "sharditem_created_count",
                                          "Shards that this host took.", NULL)) == SHARDS);
-    bench_close(&bench);
+    engine_fixture_close(&engine_fixture);
 }
 
 TEST(engine, calls_from_every_loop_find_their_shard)
@@ -277,39 +285,40 @@ TEST(engine, calls_from_every_loop_find_their_shard)
 /* --- a task that matching stored needs its row no more ---- */
 
 static void
-tell_done(void *argument)
+notify_done(void *argument)
 {
     struct caller *caller = argument;
-    struct bench *bench = caller->bench;
+    struct engine_fixture *engine_fixture = caller->engine_fixture;
     for (unsigned loop = 0; loop < LOOPS; loop++) {
         if (loop == caller->loop)
             continue;
         /* Nothing is offered meanwhile: the other loop does not touch its list. */
-        for (size_t i = 0; i < bench->offered[loop].tasks.count; i++)
-            engine_task_done(bench->engine, bench->offered[loop].tasks.items[i]);
+        for (size_t i = 0; i < engine_fixture->offered[loop].tasks.count; i++)
+            engine_task_done(engine_fixture->engine, engine_fixture->offered[loop].tasks.items[i]);
     }
-    for (size_t i = 0; i < bench->offered[caller->loop].tasks.count; i++)
-        engine_task_done(bench->engine, bench->offered[caller->loop].tasks.items[i]);
+    for (size_t i = 0; i < engine_fixture->offered[caller->loop].tasks.count; i++)
+        engine_task_done(engine_fixture->engine,
+                         engine_fixture->offered[caller->loop].tasks.items[i]);
 }
 
 static void
-done_from_elsewhere(void *argument)
+done_from_other_loop(void *argument)
 {
-    struct bench bench;
-    bench_open(&bench);
-    run_callers(&bench);
-    struct caller caller = {&bench, 1};
-    EXPECT_OK(loop_call(loop_at(1), tell_done, &caller, bench.arena));
-    engine_close(bench.engine); /* what is on its way arrives before */
-    EXPECT_EQ(count_rows(&bench, ROW_TRANSFER), 0);
-    bench_open_engine(&bench);
-    EXPECT_EQ(atomic_load(&bench.offers), WORKFLOWS); /* none is offered again */
-    bench_close(&bench);
+    struct engine_fixture engine_fixture;
+    engine_fixture_open(&engine_fixture);
+    run_callers(&engine_fixture);
+    struct caller caller = {&engine_fixture, 1};
+    EXPECT_OK(loop_call(loop_at(1), notify_done, &caller, engine_fixture.arena));
+    engine_close(engine_fixture.engine); /* what is on its way arrives before */
+    EXPECT_EQ(count_rows(&engine_fixture, ROW_TRANSFER), 0);
+    engine_fixture_open_engine(&engine_fixture);
+    EXPECT_EQ(atomic_load(&engine_fixture.offers), WORKFLOWS); /* none is offered again */
+    engine_fixture_close(&engine_fixture);
 }
 
 TEST(engine, a_row_goes_when_another_loop_says_so)
 {
-    linux_run(&(struct linux_options){.loops = LOOPS}, done_from_elsewhere, NULL);
+    linux_run(&(struct linux_options){.loops = LOOPS}, done_from_other_loop, NULL);
 }
 
 /* --- describe and history ---- */
@@ -317,14 +326,14 @@ TEST(engine, a_row_goes_when_another_loop_says_so)
 static void
 describes(void *argument)
 {
-    struct bench bench;
-    bench_open(&bench);
-    struct arena *arena = bench.arena;
+    struct engine_fixture engine_fixture;
+    engine_fixture_open(&engine_fixture);
+    struct arena *arena = engine_fixture.arena;
     const char *run_id;
-    EXPECT_OK(start(&bench, "wf", "one", arena, &run_id));
-    struct run_key key = {bench.domain_id, "wf", run_id};
+    EXPECT_OK(start(&engine_fixture, "wf", "one", arena, &run_id));
+    struct run_key key = {engine_fixture.domain_id, "wf", run_id};
     API(DescribeWorkflowExecutionResponse) response;
-    EXPECT_OK(engine_describe(bench.engine, &key, arena, &response));
+    EXPECT_OK(engine_describe(engine_fixture.engine, &key, arena, &response));
     const API(WorkflowExecutionInfo) *info = response.workflow_execution_info;
     EXPECT_TEXT(info->workflow_execution->workflow_id, "wf");
     EXPECT_TEXT(info->workflow_execution->run_id, run_id);
@@ -354,8 +363,8 @@ describes(void *argument)
     API(TerminateWorkflowExecutionRequest) *request =
         message_new(arena, API_TYPE(terminate_workflow_execution_request));
     request->workflow_execution = execution("wf", arena);
-    EXPECT_OK(engine_terminate(bench.engine, bench.domain_id, request, arena));
-    EXPECT_OK(engine_describe(bench.engine, &key, arena, &response));
+    EXPECT_OK(engine_terminate(engine_fixture.engine, engine_fixture.domain_id, request, arena));
+    EXPECT_OK(engine_describe(engine_fixture.engine, &key, arena, &response));
     info = response.workflow_execution_info;
     EXPECT_EQ(
         info->close_status,
@@ -365,8 +374,9 @@ describes(void *argument)
     EXPECT(info->close_time != NULL && response.pending_decision == NULL);
     EXPECT_EQ(info->history_length, 3);
     key.run_id = "00000000-0000-4000-8000-000000000000";
-    EXPECT_KIND(engine_describe(bench.engine, &key, arena, &response), ERR_ENTITY_NOT_EXISTS);
-    bench_close(&bench);
+    EXPECT_KIND(engine_describe(engine_fixture.engine, &key, arena, &response),
+                ERR_ENTITY_NOT_EXISTS);
+    engine_fixture_close(&engine_fixture);
 }
 
 TEST(engine, a_description_says_what_the_record_knows)
@@ -377,39 +387,39 @@ TEST(engine, a_description_says_what_the_record_knows)
 static void
 reads_history(void *argument)
 {
-    struct bench bench;
-    bench_open(&bench);
-    struct arena *arena = bench.arena;
+    struct engine_fixture engine_fixture;
+    engine_fixture_open(&engine_fixture);
+    struct arena *arena = engine_fixture.arena;
     const char *run_id;
-    EXPECT_OK(start(&bench, "wf", "one", arena, &run_id));
+    EXPECT_OK(start(&engine_fixture, "wf", "one", arena, &run_id));
     for (int i = 0; i < 5; i++)
-        signal(&bench, "wf", arena);
+        signal(&engine_fixture, "wf", arena);
     struct history_state state;
-    struct run_key key = {bench.domain_id, "wf", ""};
-    EXPECT_OK(engine_history_state(bench.engine, &key, arena, &state));
+    struct run_key key = {engine_fixture.domain_id, "wf", ""};
+    EXPECT_OK(engine_history_state(engine_fixture.engine, &key, arena, &state));
     EXPECT_EQ(state.next_event_id, 8);
-    struct history_range range = {.shard = engine_shard_of(bench.engine, "wf"),
-                                  .line = state.line,
+    struct history_range range = {.shard = engine_shard_of(engine_fixture.engine, "wf"),
+                                  .lineage = state.lineage,
                                   .from_event_id = 1,
                                   .to_event_id = 8,
                                   .is_first = true};
     struct history_page page;
-    EXPECT_OK(engine_read_history(bench.engine, &range, arena, &page));
+    EXPECT_OK(engine_read_history(engine_fixture.engine, &range, arena, &page));
     EXPECT_EQ(page.count, 6);
     EXPECT_EQ(page.next_event_id, 8);
     range.nodes_max = 2;
-    EXPECT_OK(engine_read_history(bench.engine, &range, arena, &page));
+    EXPECT_OK(engine_read_history(engine_fixture.engine, &range, arena, &page));
     EXPECT_EQ(page.count, 2);
     EXPECT_EQ(page.next_event_id, 4);
     range.from_event_id = page.next_event_id; /* on from there */
     range.is_first = false;
-    EXPECT_OK(engine_read_history(bench.engine, &range, arena, &page));
+    EXPECT_OK(engine_read_history(engine_fixture.engine, &range, arena, &page));
     EXPECT_EQ(page.node[0].first_event_id, 4);
     range.from_event_id = 2; /* inside a batch */
     range.is_first = true;
-    EXPECT_OK(engine_read_history(bench.engine, &range, arena, &page));
+    EXPECT_OK(engine_read_history(engine_fixture.engine, &range, arena, &page));
     EXPECT_EQ(page.node[0].first_event_id, 1);
-    bench_close(&bench);
+    engine_fixture_close(&engine_fixture);
 }
 
 TEST(engine, history_is_read_in_pages)

@@ -1,7 +1,7 @@
 /* history.c - where a run's history stands, and its stored batches. See engine.h. */
 #include "base/check.h"
+#include "engine/branches/branches.h"
 #include "engine/inside.h"
-#include "engine/ndc/branches.h"
 #include "wire/message.h"
 
 struct history_look {
@@ -19,7 +19,7 @@ look_history(void *context, const struct run *run, const STORED(CurrentRecord) *
         type->name = arena_text(look->arena, core->workflow_type->name);
     *look->state = (struct history_state){
         .run_id = arena_text(look->arena, core->run_id),
-        .line = run_line(run, look->arena),
+        .lineage = run_lineage(run, look->arena),
         .next_event_id = core->next_event_id,
         .close_batch_event_id = core->close_batch_event_id,
         .last_first_event_id = core->last_first_event_id,
@@ -65,9 +65,9 @@ engine_read_history(struct engine *engine, const struct history_range *range, st
     check(range->shard < engine->options.shard_count);
     /* The first event always begins a batch. */
     bool is_known = !range->is_first || range->from_event_id == 1;
-    struct error *err = (is_known ? store_read_line_on : store_read_line)(
-        engine->options.store, PARTITION_OF_SHARD(range->shard), &range->line, range->from_event_id,
-        range->to_event_id, range->bytes_max, arena, page);
+    struct error *err = (is_known ? store_read_lineage_on : store_read_lineage)(
+        engine->options.store, PARTITION_OF_SHARD(range->shard), &range->lineage,
+        range->from_event_id, range->to_event_id, range->bytes_max, arena, page);
     if (err == NULL)
         history_page_cut(page, range->nodes_max);
     return err;

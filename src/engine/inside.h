@@ -9,7 +9,7 @@
 struct engine {
     struct engine_options options;
     struct shard **shards;     /* each used on its loop only */
-    atomic_size_t letters;     /* on their way to a shard */
+    atomic_size_t messages;    /* on their way to a shard */
     struct counter *reapplied; /* NULL without metrics */
 };
 
@@ -28,38 +28,39 @@ must_use struct error *engine_look_surely(struct engine *engine, const struct ru
 size_t engine_foresee_decision(void *context, const struct run *run,
                                const STORED(CurrentRecord) *current, struct foreseen *tasks);
 
-/* Does what a row of the outbox asks for on other workflows (errands.c). Yields. */
-must_use struct error *engine_run_errand(void *engine, struct errand *errand, struct arena *arena);
+/* Does what a row of the outbox asks for on other workflows (cross_tasks.c). Yields. */
+must_use struct error *engine_run_cross_task(void *engine, struct cross_task *cross_task,
+                                             struct arena *arena);
 
-/* One errand while it is done. */
-struct errand_walk {
+/* One cross-workflow task while it is done. */
+struct cross_task_work {
     struct engine *engine;
-    struct errand *errand;
+    struct cross_task *cross_task;
     struct run_key source; /* whose row it is */
     bool is_void;          /* nothing is to be done: the row is of a history that lost */
     struct arena *arena;
 };
 typedef struct error *decide_function(void *context, struct step *step);
 /* May the row be about a record with this version? Else it is of a history that lost (E-007). */
-bool errand_fits(const struct errand_walk *walk, int64_t event_version);
+bool cross_task_fits(const struct cross_task_work *work, int64_t event_version);
 /* A step of the run whose row it is, as long as the shard is the one that has the row. */
-must_use struct error *errand_step_source(struct errand_walk *walk, decide_function *decide,
-                                          void *context);
+must_use struct error *cross_task_step_source(struct cross_task_work *work, decide_function *decide,
+                                              void *context);
 /* ns; a parent whose history never comes is not waited for longer. */
-#define ERRAND_PARENT_UNKNOWN_MAX (3600 * (int64_t)1000000000)
+#define CROSS_TASK_PARENT_UNKNOWN_MAX (3600 * (int64_t)1000000000)
 
 /* What one workflow asks of another. The numbers are sent between clusters. */
-enum errand_kind {
-    ERRAND_SIGNAL = 1,       /* PendingExternal */
-    ERRAND_CANCEL = 2,       /* PendingExternal */
-    ERRAND_END_CHILD = 3,    /* PendingChild: its policy says how */
-    ERRAND_PARENT_KNOWS = 4, /* nothing: the child gets its first decision */
-    ERRAND_CHILD_CLOSED = 5, /* TransferRow, with the close event */
-    ERRAND_START_CHILD = 6,  /* TransferRow, with start, parent, partition_config */
-    ERRAND_REQUEST = 7,      /* TransferRow, as it was accepted */
+enum cross_task_kind {
+    CROSS_TASK_SIGNAL = 1,       /* PendingExternal */
+    CROSS_TASK_CANCEL = 2,       /* PendingExternal */
+    CROSS_TASK_END_CHILD = 3,    /* PendingChild: its policy says how */
+    CROSS_TASK_PARENT_KNOWS = 4, /* nothing: the child gets its first decision */
+    CROSS_TASK_CHILD_CLOSED = 5, /* TransferRow, with the close event */
+    CROSS_TASK_START_CHILD = 6,  /* TransferRow, with start, parent, partition_config */
+    CROSS_TASK_REQUEST = 7,      /* TransferRow, as it was accepted */
 };
-struct errand_wish {
-    enum errand_kind kind;
+struct cross_task_request {
+    enum cross_task_kind kind;
     struct run_key target; /* run_id "": the current run */
     struct origin origin;
     const ProtobufCMessage *body; /* as the kind says */
@@ -68,34 +69,36 @@ struct errand_wish {
     const API(ActiveClusterSelectionPolicy) *policy;
     bool has_policy;
     struct start_answer answer; /* of a start */
-    bool is_abroad;             /* another cluster has answered, be it that it is void */
+    bool is_remote;             /* another cluster has answered, be it that it is void */
 };
 /* Asks, as a step of the target; if the target is active in another cluster, there
- * (errands_target.c). */
-must_use struct error *errand_ask(struct errand_walk *walk, struct errand_wish *wish);
+ * (target.c). */
+must_use struct error *cross_task_ask(struct cross_task_work *work,
+                                      struct cross_task_request *wanted);
 /* The second half of that: the target was asked, and refused; if it named another cluster, what
  * came of it there, else the refusal. */
-must_use struct error *errand_follow(struct errand_walk *walk, struct errand_wish *wish,
-                                     struct error *refusal);
+must_use struct error *cross_task_follow(struct cross_task_work *work,
+                                         struct cross_task_request *wanted, struct error *refusal);
 /* Is the run that was asked not there, or has it ended? Then there is nothing left to do. */
-bool errand_is_void(const struct error *err);
-/* Starts a child, tells its parent, gives it its first decision (errands_child.c). */
-must_use struct error *errand_start_child(struct errand_walk *walk);
-/* Ends children of a closed run as their policies say, a portion of them (errands_child.c). */
-must_use struct error *errand_end_children(struct errand_walk *walk);
+bool cross_task_is_void(const struct error *err);
+/* Starts a child, tells its parent, gives it its first decision (child.c). */
+must_use struct error *cross_task_start_child(struct cross_task_work *work);
+/* Ends children of a closed run as their policies say, a portion of them (child.c). */
+must_use struct error *cross_task_end_children(struct cross_task_work *work);
 /* A child that was started may have ended long ago: then its parent is told
- * (errands_closed.c). */
-must_use struct error *errand_tell_closed(struct errand_walk *walk,
-                                          const STORED(PendingChild) *child, const char *run_id);
-/* A child that waits finds out whether its parent knows it (errands_orphan.c). */
-must_use struct error *errand_ask_parent(struct errand_walk *walk);
+ * (child_closed.c). */
+must_use struct error *cross_task_report_closed(struct cross_task_work *work,
+                                                const STORED(PendingChild) *child,
+                                                const char *run_id);
+/* A child that waits finds out whether its parent knows it (orphan.c). */
+must_use struct error *cross_task_ask_parent(struct cross_task_work *work);
 /* Does a request that was accepted (requests.c). */
-must_use struct error *errand_do_request(struct errand_walk *walk);
+must_use struct error *cross_task_do_request(struct cross_task_work *work);
 /* What clients did to events that lost happens again (reapply.c). */
-must_use struct error *errand_reapply(struct errand_walk *walk);
+must_use struct error *cross_task_reapply(struct cross_task_work *work);
 /* A start, or a signal with a start, as one step. `range_id`, `dropped`: of the row of the outbox
  * that asks for it, which goes with the step; 0: none does. */
-struct start_wish {
+struct start_request_step {
     const struct start_command *command;
     struct start_answer *answer;
     uint64_t range_id, dropped;
@@ -103,12 +106,12 @@ struct start_wish {
     bool is_call;           /* of a client: the limit of the workflow id holds */
 };
 must_use struct error *engine_step_start(struct engine *engine, const char *domain_id,
-                                         struct start_wish *wish, struct arena *arena);
+                                         struct start_request_step *wanted, struct arena *arena);
 /* What the end of a parent means for a child, as a step of the child: its policy says. */
-struct end_wish {
+struct end_child_request {
     const STORED(PendingChild) *child;
     struct origin origin;
 };
-must_use struct error *errand_decide_end_child(void *end_wish, struct step *step);
+must_use struct error *cross_task_decide_end_child(void *end_child_request, struct step *step);
 
 #endif

@@ -81,7 +81,7 @@ append_execution(struct buffer *out, const struct run *run, struct arena *arena)
 static void
 append_history(struct buffer *out, const struct run_branch *branch, struct arena *arena)
 {
-    struct slice token = branch_token(history_line_own(&branch->line), arena);
+    struct slice token = branch_token(history_lineage_own(&branch->lineage), arena);
     buffer_append_format(out, "{\"BranchToken\":\"%.*s\",\"Items\":[", SLICE_ARG(token));
     for (size_t i = 0; i < branch->versions.count; i++)
         buffer_append_format(out, "%s{\"EventID\":%lld,\"Version\":%lld}", i == 0 ? "" : ",",

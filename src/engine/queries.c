@@ -4,7 +4,7 @@
 #include "domain/active.h"
 #include "engine/inside.h"
 #include "fiber/clock.h"
-#include "fiber/mark.h"
+#include "fiber/probe.h"
 #include "route/route.h"
 #include "wire/errors.h"
 #include "wire/maps.h"
@@ -19,7 +19,8 @@ struct query_look {
     bool is_zombie;
 };
 
-/* A cluster attribute that the domain does not have is nobody's: then whoever is asked answers. */
+/* A cluster attribute that the domain does not have is nobody's: then any cluster that is asked
+ * answers. */
 static void
 look_home(struct query_look *look, const struct run *run)
 {
@@ -66,7 +67,7 @@ look_query(void *context, const struct run *run, const STORED(CurrentRecord) *cu
     const char *list = core->task_list == NULL ? "" : core->task_list->name;
     *look->view = (struct query_view){
         .run_id = arena_text(look->arena, core->run_id),
-        .line = run_line(run, look->arena),
+        .lineage = run_lineage(run, look->arena),
         .next_event_id = core->next_event_id,
         .previous_started_id = core->previous_started_event_id,
         .history_bytes = core->history_bytes,
@@ -114,6 +115,7 @@ static bool
 take_query(struct completion_call *call, const char *run_id, const char *id)
 {
     struct run_query *query = shard_take_query(call->shard, run_id, id);
+    check(query == NULL || list_is_empty(&query->node));
     if (query != NULL)
         list_push_back(&call->taken, &query->node);
     return query != NULL;
@@ -148,11 +150,12 @@ decide_complete_decision(void *context, struct step *step)
 
 static bool
 is_own_domain(const struct completion_call *call,
-              const API(ScheduleActivityTaskDecisionAttributes) *wish)
+              const API(ScheduleActivityTaskDecisionAttributes) *wanted)
 {
     const struct domain *domain =
         domains_find_id(call->engine->options.domains, call->key->domain_id);
-    return wish->domain[0] == '\0' || (domain != NULL && strcmp(wish->domain, domain->name) == 0);
+    return wanted->domain[0] == '\0' ||
+           (domain != NULL && strcmp(wanted->domain, domain->name) == 0);
 }
 
 /* Activities of the run's own domain that the decisions schedule. */
@@ -167,14 +170,15 @@ foresee_activities(void *context, const struct run *run, const STORED(CurrentRec
         if (request->decisions[i]->attributes_case !=
             API_VALUE(DECISION__ATTRIBUTES_SCHEDULE_ACTIVITY_TASK_DECISION_ATTRIBUTES))
             continue;
-        const API(ScheduleActivityTaskDecisionAttributes) *wish =
+        const API(ScheduleActivityTaskDecisionAttributes) *wanted =
             request->decisions[i]->schedule_activity_task_decision_attributes;
-        if (wish->request_local_dispatch || wish->task_list == NULL || !is_own_domain(call, wish))
+        if (wanted->request_local_dispatch || wanted->task_list == NULL ||
+            !is_own_domain(call, wanted))
             continue;
         tasks[count++] = (struct foreseen){.type = TASK_ACTIVITY,
                                            .kind = LIST_NORMAL,
-                                           .list = wish->task_list->name,
-                                           .activity_id = wish->activity_id};
+                                           .list = wanted->task_list->name,
+                                           .activity_id = wanted->activity_id};
     }
     return count;
 }
@@ -198,7 +202,7 @@ find_result(struct completion_call *call, const struct run_query *query)
 
 /* If the step came to nothing, or nobody knows, they look again. */
 static void
-settle_queries(struct completion_call *call)
+resolve_queries(struct completion_call *call)
 {
     for (struct list *node; (node = list_pop_front(&call->taken)) != NULL;) {
         struct run_query *query = list_entry(node, struct run_query, node);
@@ -224,7 +228,7 @@ complete_on_loop(void *argument)
     call->err = shard_step(call->shard, &step, call->arena);
     if (call->err == NULL && call->answer->has_started_decision)
         shard_recall_decision(call->shard, call->arena, &call->answer->start);
-    settle_queries(call);
+    resolve_queries(call);
 }
 
 struct error *

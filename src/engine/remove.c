@@ -8,7 +8,7 @@ struct remove_call {
     struct shard *shard;
     struct run_key key;
     bool is_open;
-    struct shard_mended mended;
+    struct shard_repaired repaired;
     struct arena *arena;
     struct error *err;
 };
@@ -55,25 +55,25 @@ engine_remove(struct engine *engine, const struct run_key *key, const char *iden
         err = route_to_shard(number, remove_on_loop, &call, arena);
     if (err == NULL)
         err = call.err;
-    return err != NULL ? err : engine_visible_wait(engine, arena);
+    return err != NULL ? err : engine_visibility_wait(engine, arena);
 }
 
 static void
-mend_on_loop(void *argument)
+repair_on_loop(void *argument)
 {
     struct remove_call *call = argument;
-    call->err = shard_mend(call->shard, &call->key, call->arena, &call->mended);
+    call->err = shard_repair(call->shard, &call->key, call->arena, &call->repaired);
 }
 
 struct error *
-engine_mend(struct engine *engine, const struct run_key *key, struct arena *arena,
-            struct shard_mended *mended)
+engine_repair(struct engine *engine, const struct run_key *key, struct arena *arena,
+              struct shard_repaired *repaired)
 {
     uint32_t number = engine_shard_of(engine, key->workflow_id);
     struct remove_call call = {.shard = engine->shards[number], .key = *key, .arena = arena};
-    struct error *err = route_to_shard(number, mend_on_loop, &call, arena);
+    struct error *err = route_to_shard(number, repair_on_loop, &call, arena);
     if (err == NULL)
         err = call.err;
-    *mended = call.mended;
-    return err != NULL || !mended->was_corrupt ? err : engine_visible_wait(engine, arena);
+    *repaired = call.repaired;
+    return err != NULL || !repaired->was_corrupt ? err : engine_visibility_wait(engine, arena);
 }

@@ -10,7 +10,7 @@
 #include "base/vector.h"
 
 /* Grows while it is read. */
-struct reading {
+struct mapping_reader {
     struct arena *arena;
     vector_of(struct mapping_entry) entries;
 };
@@ -24,15 +24,15 @@ compare_entries(const void *one, const void *other)
 
 /* In order, and each key once. */
 static struct error *
-finish(struct reading *reading, struct mapping *mapping)
+finish(struct mapping_reader *mapping_reader, struct mapping *mapping)
 {
-    *mapping = (struct mapping){reading->entries.items, reading->entries.count};
+    *mapping = (struct mapping){mapping_reader->entries.items, mapping_reader->entries.count};
     if (mapping->count == 0)
         return NULL;
     qsort(mapping->entries, mapping->count, sizeof *mapping->entries, compare_entries);
     for (size_t i = 1; i < mapping->count; i++) {
         if (strcmp(mapping->entries[i - 1].key, mapping->entries[i].key) == 0)
-            return error_new(reading->arena, ERR_BAD_REQUEST, "the key '%s' stands there twice",
+            return error_new(mapping_reader->arena, ERR_BAD_REQUEST, "the key '%s' occurs twice",
                              mapping->entries[i].key);
     }
     return NULL;
@@ -53,7 +53,7 @@ mapping_find(const struct mapping *mapping, const char *key)
 struct error *
 mapping_read_object(struct slice object, struct arena *arena, struct mapping *mapping)
 {
-    struct reading reading = {.arena = arena};
+    struct mapping_reader mapping_reader = {.arena = arena};
     struct json_reader reader = object_begin(object, arena);
     const char *key = NULL;
     while (object_next(&reader, &key)) {
@@ -62,21 +62,21 @@ mapping_read_object(struct slice object, struct arena *arena, struct mapping *ma
             object_text(&reader, &region);
         if (key[0] == '\0' || (region != NULL && region[0] == '\0'))
             return error_new(arena, ERR_BAD_REQUEST, "the key or the region of '%s' is empty", key);
-        vector_push_in(&reading.entries, arena, (struct mapping_entry){key, region});
+        vector_push_in(&mapping_reader.entries, arena, (struct mapping_entry){key, region});
     }
     if (!object_end(&reader))
         return error_new(arena, ERR_BAD_REQUEST,
                          "it is not a JSON object of texts without \\u0000, {\"key\": "
                          "\"region\", ...}");
-    return finish(&reading, mapping);
+    return finish(&mapping_reader, mapping);
 }
 
 /* --- lines ------------------------------------------------------------------------------------ */
 
 static struct error *
-fault_at(const struct reading *reading, size_t line, const char *what)
+fault_at(const struct mapping_reader *mapping_reader, size_t line, const char *what)
 {
-    return error_new(reading->arena, ERR_BAD_REQUEST, "line %zu: %s", line, what);
+    return error_new(mapping_reader->arena, ERR_BAD_REQUEST, "line %zu: %s", line, what);
 }
 
 static bool
@@ -95,7 +95,8 @@ trim(struct slice text)
     return text;
 }
 
-/* A text in quotes, or bare up to `end` (or a comment); *rest is what follows. False: it is none.
+/* A text in quotes, or bare up to `end` (or a comment); *rest is what follows. False: it is
+ * neither.
  */
 static bool
 take_scalar(struct slice line, uint8_t end, struct slice *text, struct slice *rest)
@@ -129,32 +130,32 @@ begins_something_else(struct slice line)
 }
 
 static struct error *
-read_line(struct reading *reading, struct slice line, size_t number)
+read_line(struct mapping_reader *mapping_reader, struct slice line, size_t number)
 {
     struct slice key, region, rest;
     if (is_blank(line.data[0]) || begins_something_else(line))
-        return fault_at(reading, number, "only 'key: region' is read, without indentation");
+        return fault_at(mapping_reader, number, "only 'key: region' is read, without indentation");
     if (!take_scalar(line, ':', &key, &rest) || rest.length == 0 || rest.data[0] != ':')
-        return fault_at(reading, number, "'key: region' is expected");
+        return fault_at(mapping_reader, number, "'key: region' is expected");
     rest = trim(slice_of(rest.data + 1, rest.length - 1));
     if (begins_something_else(rest) || rest.length == 0 || rest.data[0] == '#')
-        return fault_at(reading, number, "the region is missing, or is no plain text");
+        return fault_at(mapping_reader, number, "the region is missing, or is not plain text");
     if (!take_scalar(rest, '\0', &region, &rest) || (rest.length > 0 && rest.data[0] != '#'))
-        return fault_at(reading, number, "the region is no plain text");
+        return fault_at(mapping_reader, number, "the region is not plain text");
     if (memchr(line.data, '\0', line.length) != NULL)
-        return fault_at(reading, number, "there is a NUL byte");
-    struct arena *arena = reading->arena;
+        return fault_at(mapping_reader, number, "there is a NUL byte");
+    struct arena *arena = mapping_reader->arena;
     struct mapping_entry entry = {
         arena_format(arena, "%.*s", (int)key.length, (const char *)key.data),
         arena_format(arena, "%.*s", (int)region.length, (const char *)region.data)};
-    vector_push_in(&reading->entries, arena, entry);
+    vector_push_in(&mapping_reader->entries, arena, entry);
     return NULL;
 }
 
 static struct error *
 read_lines(struct slice text, struct arena *arena, struct mapping *mapping)
 {
-    struct reading reading = {.arena = arena};
+    struct mapping_reader mapping_reader = {.arena = arena};
     for (size_t number = 1; text.length > 0; number++) {
         const uint8_t *newline = memchr(text.data, '\n', text.length);
         size_t length = newline == NULL ? text.length : (size_t)(newline - text.data);
@@ -164,11 +165,11 @@ read_lines(struct slice text, struct arena *arena, struct mapping *mapping)
         struct slice content = trim(line);
         bool is_empty = content.length == 0 || content.data[0] == '#' ||
                         slice_equal(content, slice_text("---"));
-        struct error *err = is_empty ? NULL : read_line(&reading, line, number);
+        struct error *err = is_empty ? NULL : read_line(&mapping_reader, line, number);
         if (err != NULL)
             return err;
     }
-    return finish(&reading, mapping);
+    return finish(&mapping_reader, mapping);
 }
 
 struct error *

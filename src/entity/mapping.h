@@ -2,8 +2,8 @@
  * Pure.
  *
  * Of YAML only what such a file needs is read, one line each: `key: region`, either in quotes or
- * not, comments, empty lines and `---`. Whatever is nested, listed or anchored is a fault with its
- * line, and so is a key that stands twice: nothing is guessed. */
+ * not, comments, empty lines and `---`. Anything nested, listed or anchored is a fault with its
+ * line, and so is a key that occurs twice: nothing is guessed. */
 #ifndef CADENZA_ENTITY_MAPPING_H
 #define CADENZA_ENTITY_MAPPING_H
 

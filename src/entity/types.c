@@ -71,13 +71,13 @@ fault_of_url(const struct entity_type *type, struct arena *arena)
 static const char *
 fault_of(const struct entity_types *known, const struct entity_type *type, struct arena *arena)
 {
-    const struct entity_type *rival = entity_types_find_source(known, type->source);
+    const struct entity_type *other_type = entity_types_find_source(known, type->source);
     if (strcmp(type->name, SCOPE_REGION) == 0 || strcmp(type->name, ENTITY_TYPE_DOMAIN) == 0)
         return arena_format(arena, SECTION ".%s: rows of this type follow from domains",
                             type->name);
-    if (rival != NULL)
+    if (other_type != NULL)
         return arena_format(arena, "%s is '%s', and so is %s", key_of(type->name, "source", arena),
-                            type->source, key_of(rival->name, "source", arena));
+                            type->source, key_of(other_type->name, "source", arena));
     if (strcmp(type->watcher, "file") == 0 && type->file[0] == '\0')
         return arena_format(arena, "%s is not set; the watcher needs it",
                             key_of(type->name, "file", arena));

@@ -1,5 +1,5 @@
-/* types.h - the types of entities that a server knows: how starts name them, what becomes of
- * unknown keys, and who keeps their rows. Read from the config's section `entities` at start. */
+/* types.h - the types of entities that a server knows: how starts name them, what happens with
+ * unknown keys, and what keeps their rows. Read from the config's section `entities` at start. */
 #ifndef CADENZA_ENTITY_TYPES_H
 #define CADENZA_ENTITY_TYPES_H
 
@@ -15,8 +15,8 @@ struct entity_type {
     bool creates;        /* a start with an unknown key makes its row */
     const char *watcher; /* "none", or the name of a kind in watchers.c */
     const char *file, *url;
-    /* Of https: who vouches for the server ("": the system's authorities), the name that it must
-     * prove ("": the host of the URL), and what is shown to it ("": nothing). */
+    /* Of https: the authority that vouches for the server ("": the system's authorities), the name
+     * that it must prove ("": the host of the URL), and what is shown to it ("": nothing). */
     const char *authority_file, *server_name, *certificate_file, *key_file;
     int64_t interval, wait; /* ns */
 };

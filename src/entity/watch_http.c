@@ -11,14 +11,14 @@
 #include "entity/inside.h"
 #include "fiber/clock.h"
 #include "fiber/fiber.h"
-#include "fiber/mark.h"
 #include "fiber/pool.h"
+#include "fiber/probe.h"
 #include "fiber/tls.h"
 #include "net/http_get.h"
 
 #define MARGIN (10 * NS_PER_S) /* for the way */
 
-/* As it may stand in a query. */
+/* Escaped for the query of a URL. */
 static const char *
 escape(const char *text, struct arena *arena)
 {
@@ -38,8 +38,8 @@ escape(const char *text, struct arena *arena)
 }
 
 static struct error *
-read_body(struct slice body, struct watch_place *place, struct arena *arena,
-          struct watch_news *news)
+read_body(struct slice body, struct watch_position *position, struct arena *arena,
+          struct watch_update *update)
 {
     struct json_reader reader = object_begin(body, arena);
     const char *name = NULL, *version = "";
@@ -55,28 +55,28 @@ read_body(struct slice body, struct watch_place *place, struct arena *arena,
             object_skip(&reader);
     }
     if (!object_end(&reader) || (entities.length == 0) == (changes.length == 0) ||
-        version[0] == '\0' || strlen(version) >= sizeof place->version)
+        version[0] == '\0' || strlen(version) >= sizeof position->version)
         return error_new(arena, ERR_BAD_REQUEST,
                          "the answer is not an object with a version (a text of up to %zu bytes) "
                          "and either entities or changes",
-                         sizeof place->version - 1);
-    news->is_all = entities.length > 0;
+                         sizeof position->version - 1);
+    update->is_all = entities.length > 0;
     struct error *err =
-        mapping_read_object(news->is_all ? entities : changes, arena, &news->mapping);
+        mapping_read_object(update->is_all ? entities : changes, arena, &update->mapping);
     if (err != NULL)
         return err;
-    if (!news->is_all && place->version[0] == '\0')
+    if (!update->is_all && position->version[0] == '\0')
         return error_new(arena, ERR_BAD_REQUEST,
                          "the answer has changes, though all entities were asked for");
-    mark("entity_http_read");
-    memcpy(place->version, version, strlen(version) + 1);
-    news->has_any = true;
+    probe("entity_http_read");
+    memcpy(position->version, version, strlen(version) + 1);
+    update->has_any = true;
     return NULL;
 }
 
 /* --- certificates ---- */
 
-struct opening {
+struct tls_opening {
     struct tls_options options;
     struct arena *arena;
     struct tls *tls;
@@ -87,8 +87,8 @@ struct opening {
 static void
 open_tls(void *argument)
 {
-    struct opening *opening = argument;
-    opening->err = tls_new(&opening->options, opening->arena, &opening->tls);
+    struct tls_opening *tls_opening = argument;
+    tls_opening->err = tls_new(&tls_opening->options, tls_opening->arena, &tls_opening->tls);
 }
 
 static const char *
@@ -97,8 +97,8 @@ file_or_none(const char *file)
     return file[0] == '\0' ? NULL : file;
 }
 
-/* Files that are not good, at the start or later, are a failure of the source. New ones that are
- * not good fail one look; those before them stay in use. */
+/* Bad certificate files, at the start or later, are a failure of the source. New ones that are bad
+ * fail one look; the earlier ones stay in use. */
 static struct error *
 need_tls(struct watch_source *source, struct arena *arena)
 {
@@ -109,7 +109,7 @@ need_tls(struct watch_source *source, struct arena *arena)
     if (source->tls != NULL)
         return tls_renew(source->tls, arena, &is_renewed);
     const char *const authorities[] = {file_or_none(type->authority_file), NULL};
-    struct opening opening = {
+    struct tls_opening tls_opening = {
         .options = {.certificate_file = file_or_none(type->certificate_file),
                     .key_file = file_or_none(type->key_file),
                     .authority_files = authorities[0] == NULL ? NULL : authorities,
@@ -117,22 +117,23 @@ need_tls(struct watch_source *source, struct arena *arena)
                     .speaks_http1 = true},
         .arena = arena,
     };
-    struct error *err = pool_run(open_tls, &opening, arena);
-    source->tls = opening.tls;
-    return err != NULL ? err : opening.err;
+    struct error *err = pool_run(open_tls, &tls_opening, arena);
+    source->tls = tls_opening.tls;
+    return err != NULL ? err : tls_opening.err;
 }
 
 /* --- asking ---- */
 
-/* Texts in the arena; a body that is none for 304. */
+/* Texts in the arena; no body for 304. */
 static struct error *
 ask(struct watch_source *source, struct arena *arena, unsigned *status, struct slice *body)
 {
     const struct entity_type *type = source->type;
-    const char *url = arena_format(arena, "%s%ctype=%s&version=%s&wait=%lld", type->url,
-                                   strchr(type->url, '?') == NULL ? '?' : '&',
-                                   escape(type->name, arena), escape(source->place.version, arena),
-                                   (long long)((type->wait + NS_PER_S - 1) / NS_PER_S));
+    const char *url =
+        arena_format(arena, "%s%ctype=%s&version=%s&wait=%lld", type->url,
+                     strchr(type->url, '?') == NULL ? '?' : '&', escape(type->name, arena),
+                     escape(source->position.version, arena),
+                     (long long)((type->wait + NS_PER_S - 1) / NS_PER_S));
     struct error *err = need_tls(source, arena);
     if (err != NULL)
         return err;
@@ -145,7 +146,7 @@ ask(struct watch_source *source, struct arena *arena, unsigned *status, struct s
 }
 
 struct error *
-watch_http(struct watch_source *source, struct arena *arena, struct watch_news *news)
+watch_http(struct watch_source *source, struct arena *arena, struct watch_update *update)
 {
     const struct entity_type *type = source->type;
     unsigned status = 0;
@@ -153,13 +154,13 @@ watch_http(struct watch_source *source, struct arena *arena, struct watch_news *
     int64_t begin = clock_monotonic();
     struct error *err = ask(source, arena, &status, &body);
     if (err == NULL && status == 200)
-        err = read_body(body, &source->place, arena, news);
+        err = read_body(body, &source->position, arena, update);
     else if (err == NULL && status != 304)
         err = error_new(arena, ERR_UNAVAILABLE, "it answered with status %u", status);
     if (err != NULL)
         return error_wrap(err, "%s", type->url);
-    source->place.is_begun = true;
-    /* A source that does not wait is not asked all the time. */
+    source->position.is_begun = true;
+    /* A source that answers without waiting is not asked all the time. */
     int64_t next = begin + type->interval, now = clock_monotonic();
-    return !news->has_any && next > now ? fiber_sleep(next - now, arena) : NULL;
+    return !update->has_any && next > now ? fiber_sleep(next - now, arena) : NULL;
 }

@@ -11,13 +11,13 @@
 #include "fiber/clock.h"
 #include "fiber/fiber.h"
 #include "fiber/loop.h"
-#include "fiber/mark.h"
+#include "fiber/probe.h"
 #include "fiber/sync.h"
 #include "fiber/tls.h"
 #include "route/route.h"
 
 #define PAUSE_MIN    (200 * NS_PER_MS)
-#define PAUSE_MAX    (2 * NS_PER_S) /* whoever mends a source sees it followed soon */
+#define PAUSE_MAX    (2 * NS_PER_S) /* a source that was repaired is followed again soon */
 #define PAGE_ROWS    1000
 #define FAILURE_SIZE 512
 
@@ -48,23 +48,24 @@ struct watchers {
 
 /* --- applying what a source says -------------------------------------------------------------- */
 
-struct wishes {
+struct source_changes {
     struct arena *arena;
-    vector_of(struct entity_wish) all;
+    vector_of(struct entity_change) all;
     size_t new_count; /* rows that are not there yet */
 };
 
 static void
-wish_for(struct wishes *wishes, const struct watcher *watcher, enum entity_verb verb,
-         const char *key, const char *region)
+add_change(struct source_changes *source_changes, const struct watcher *watcher,
+           enum entity_verb verb, const char *key, const char *region)
 {
-    struct entity_wish wish = {verb, watcher->source.type->name, key, region, "watcher"};
-    vector_push_in(&wishes->all, wishes->arena, wish);
+    struct entity_change change = {verb, watcher->source.type->name, key, region, "watcher"};
+    vector_push_in(&source_changes->all, source_changes->arena, change);
 }
 
-/* What the source says of one entity, if that is news. */
+/* What the source says of one entity, if that differs from the row. */
 static struct error *
-compare(const struct watcher *watcher, const struct mapping_entry *entry, struct wishes *wishes)
+compare(const struct watcher *watcher, const struct mapping_entry *entry,
+        struct source_changes *source_changes)
 {
     const struct watchers_options *options = &watcher->watchers->options;
     const struct entity *known =
@@ -72,68 +73,71 @@ compare(const struct watcher *watcher, const struct mapping_entry *entry, struct
     bool is_there = known != NULL && !known->is_deleted;
     if (entry->region == NULL) {
         if (is_there)
-            wish_for(wishes, watcher, ENTITY_DELETE, entry->key, "");
+            add_change(source_changes, watcher, ENTITY_DELETE, entry->key, "");
         return NULL;
     }
     if (cluster_group_find_region(options->group, entry->region) == NULL)
-        return error_new(wishes->arena, ERR_BAD_REQUEST,
+        return error_new(source_changes->arena, ERR_BAD_REQUEST,
                          "'%s' is in region '%s', which is not one of clusterGroupMetadata.regions",
                          entry->key, entry->region);
     if (is_there && strcmp(known->region, entry->region) == 0)
         return NULL;
-    wishes->new_count += known == NULL;
-    wish_for(wishes, watcher, ENTITY_SET, entry->key, entry->region);
+    source_changes->new_count += known == NULL;
+    add_change(source_changes, watcher, ENTITY_SET, entry->key, entry->region);
     return NULL;
 }
 
-/* Rows of watchers that the source does not name any more. Yields. */
+/* Rows of watchers that the source no longer names. Yields. */
 static struct error *
-find_gone(const struct watcher *watcher, const struct mapping *mapping, struct wishes *wishes)
+find_gone(const struct watcher *watcher, const struct mapping *mapping,
+          struct source_changes *source_changes)
 {
     struct slice token = {0}, next = {0};
     do {
         struct entity_records page;
         struct error *err =
             domains_list_entities(watcher->watchers->options.domains, watcher->source.type->name,
-                                  token, PAGE_ROWS, wishes->arena, &page, &next);
+                                  token, PAGE_ROWS, source_changes->arena, &page, &next);
         if (err != NULL)
             return err;
         for (size_t i = 0; i < page.count; i++) {
             const STORED(EntityRecord) *row = page.records[i];
             if (!row->is_deleted && strcmp(row->writer, "watcher") == 0 &&
                 mapping_find(mapping, row->key) == NULL)
-                wish_for(wishes, watcher, ENTITY_DELETE, row->key, "");
+                add_change(source_changes, watcher, ENTITY_DELETE, row->key, "");
         }
         token = next;
     } while (token.length > 0);
     return NULL;
 }
 
-/* All is looked at before anything is written, so that a source that is wrong in one place changes
+/* Everything is looked at before anything is written, so that a source with one mistake changes
  * nothing. Yields. */
 static struct error *
-apply(struct watcher *watcher, const struct watch_news *news, struct arena *arena)
+apply(struct watcher *watcher, const struct watch_update *update, struct arena *arena)
 {
     const struct watchers_options *options = &watcher->watchers->options;
-    struct wishes wishes = {.arena = arena};
+    check(cluster_group_is_primary(options->group));
+    struct source_changes source_changes = {.arena = arena};
     struct error *err = NULL;
-    for (size_t i = 0; err == NULL && i < news->mapping.count; i++)
-        err = compare(watcher, &news->mapping.entries[i], &wishes);
-    if (err == NULL && news->is_all)
-        err = find_gone(watcher, &news->mapping, &wishes);
-    if (err == NULL && wishes.new_count > domains_entity_room(options->domains))
+    for (size_t i = 0; err == NULL && i < update->mapping.count; i++)
+        err = compare(watcher, &update->mapping.entries[i], &source_changes);
+    if (err == NULL && update->is_all)
+        err = find_gone(watcher, &update->mapping, &source_changes);
+    if (err == NULL && source_changes.new_count > domains_entity_room(options->domains))
         err = error_new(arena, ERR_LIMIT_EXCEEDED,
                         "it names %zu new entities, and there is room for %zu; system.entitiesMax "
                         "raises that",
-                        wishes.new_count, domains_entity_room(options->domains));
-    if (err == NULL && wishes.all.count > 0)
-        err = domains_set_entities(options->domains, wishes.all.items, wishes.all.count, arena);
+                        source_changes.new_count, domains_entity_room(options->domains));
+    if (err == NULL && source_changes.all.count > 0)
+        err = domains_set_entities(options->domains, source_changes.all.items,
+                                   source_changes.all.count, arena);
     if (err != NULL)
         return err;
-    if (wishes.all.count > 0)
-        mark("entities_watched");
-    watcher->changes += wishes.all.count;
-    counter_add(watcher->change_counter, wishes.all.count);
+    if (source_changes.all.count > 0)
+        probe("entities_watched");
+    watcher->changes += source_changes.all.count;
+    counter_add(watcher->change_counter, source_changes.all.count);
     return NULL;
 }
 
@@ -143,7 +147,7 @@ static void
 note_failure(struct watcher *watcher, const struct error *err)
 {
     bool is_known = strncmp(watcher->failure, err->message, FAILURE_SIZE - 1) == 0;
-    mark("entity_source_failed");
+    probe("entity_source_failed");
     watcher->failures++;
     counter_add(watcher->failure_counter, 1);
     snprintf(watcher->failure, FAILURE_SIZE, "%s", err->message);
@@ -165,24 +169,25 @@ note_success(struct watcher *watcher)
 }
 
 static struct error *
-look(struct watcher *watcher, struct arena *arena)
+poll_source(struct watcher *watcher, struct arena *arena)
 {
-    struct watch_news news = {0};
-    struct error *err = watcher->kind->next(&watcher->source, arena, &news);
-    if (err == NULL && news.has_any)
-        err = apply(watcher, &news, arena);
-    if (err != NULL) /* the whole mapping is asked for again: nothing of it was missed then */
-        watcher->source.place = (struct watch_place){0};
+    struct watch_update update = {0};
+    struct error *err = watcher->kind->next(&watcher->source, arena, &update);
+    check(err != NULL || update.has_any || update.mapping.count == 0);
+    if (err == NULL && update.has_any)
+        err = apply(watcher, &update, arena);
+    if (err != NULL) /* ask for the whole mapping again, so that nothing is missed */
+        watcher->source.position = (struct watch_position){0};
     return err;
 }
 
 static void
-follow(void *argument)
+run_watcher(void *argument)
 {
     struct watcher *watcher = argument;
     while (!watcher->watchers->is_stopping) {
         scoped(arena_drop) struct arena *arena = arena_new(0);
-        struct error *err = look(watcher, arena);
+        struct error *err = poll_source(watcher, arena);
         if (watcher->watchers->is_stopping)
             break;
         if (err == NULL) {
@@ -190,6 +195,7 @@ follow(void *argument)
             continue;
         }
         note_failure(watcher, err);
+        check(watcher->pause >= PAUSE_MIN && watcher->pause <= PAUSE_MAX);
         if (fiber_sleep(watcher->pause, arena) != NULL)
             break;
         watcher->pause = watcher->pause * 2 > PAUSE_MAX ? PAUSE_MAX : watcher->pause * 2;
@@ -227,7 +233,7 @@ start(struct watchers *watchers, size_t index)
         metrics_counter(watchers->options.metrics, "cadence_entity_source_changes",
                         "Rows of the entity table that a source changed.", labels);
     latch_add(&watchers->fibers, 1);
-    watcher->fiber = fiber_start("entity watcher", follow, watcher);
+    watcher->fiber = fiber_start("entity watcher", run_watcher, watcher);
 }
 
 struct watchers *
@@ -261,9 +267,9 @@ watchers_stop(struct watchers *watchers)
     memory_free(watchers);
 }
 
-/* --- how it goes ------------------------------------------------------------------------------ */
+/* --- listing ------------------------------------------------------------------------------ */
 
-struct listing {
+struct watchers_listing {
     struct watchers *watchers;
     struct arena *arena;
     struct watcher_state *states;
@@ -272,13 +278,13 @@ struct listing {
 static void
 list_there(void *argument)
 {
-    struct listing *listing = argument;
-    for (size_t i = 0; i < listing->watchers->options.types->count; i++) {
-        const struct watcher *watcher = &listing->watchers->all[i];
-        listing->states[i] =
+    struct watchers_listing *watchers_listing = argument;
+    for (size_t i = 0; i < watchers_listing->watchers->options.types->count; i++) {
+        const struct watcher *watcher = &watchers_listing->watchers->all[i];
+        watchers_listing->states[i] =
             (struct watcher_state){.type = watcher->source.type,
                                    .is_running = watcher->fiber != NULL,
-                                   .failure = arena_text(listing->arena, watcher->failure),
+                                   .failure = arena_text(watchers_listing->arena, watcher->failure),
                                    .failures = watcher->failures,
                                    .changes = watcher->changes,
                                    .success_time = watcher->success_time};
@@ -290,8 +296,8 @@ watchers_list(struct watchers *watchers, struct arena *arena, struct watcher_sta
               size_t *count)
 {
     *count = watchers == NULL ? 0 : watchers->options.types->count;
-    struct listing listing = {watchers, arena,
-                              arena_zalloc(arena, *count + 1, sizeof *listing.states)};
-    *states = listing.states;
-    return *count == 0 ? NULL : loop_call(loop_at(0), list_there, &listing, arena);
+    struct watchers_listing watchers_listing = {
+        watchers, arena, arena_zalloc(arena, *count + 1, sizeof *watchers_listing.states)};
+    *states = watchers_listing.states;
+    return *count == 0 ? NULL : loop_call(loop_at(0), list_there, &watchers_listing, arena);
 }

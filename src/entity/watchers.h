@@ -1,10 +1,10 @@
-/* watchers.h - keeps rows of the entity table as sources outside say.
+/* watchers.h - keeps rows of the entity table up to date with sources outside.
  *
  * A type of entities that has a watcher is followed by a fiber, in the primary cluster only: the
  * others get the rows by replication. A source says which entity is in which region, all of them or
- * those that changed. What cannot be had or read, or names a region that the group does not have,
- * changes nothing: it is counted, logged once and shown, and tried again. An entity that the source
- * does not name any more is deleted if a watcher wrote its row; rows of starts and operators stay.
+ * those that changed. What cannot be fetched or read, or names a region that the group does not
+ * have, changes nothing: it is counted, logged once and shown, and tried again. An entity that the
+ * source no longer names is deleted if a watcher wrote its row; rows of starts and operators stay.
  */
 #ifndef CADENZA_ENTITY_WATCHERS_H
 #define CADENZA_ENTITY_WATCHERS_H
@@ -26,10 +26,10 @@ struct watchers_options {
 
 /* Starts those that are to run here. On loop 0; never fails. */
 struct watchers *watchers_start(const struct watchers_options *options);
-/* Ends all of them. Yields; deaf to cancel. */
+/* Ends all of them. Yields; cannot be cancelled. */
 void watchers_stop(struct watchers *watchers);
 
-/* How it goes with one, for operators. */
+/* The state of one, for operators. */
 struct watcher_state {
     const struct entity_type *type;
     bool is_running;      /* here: this is the primary, and the type has a watcher */

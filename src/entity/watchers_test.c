@@ -19,7 +19,7 @@ static const struct cluster clusters[] = {
 };
 static const struct region regions[] = {{"us-east", 5}, {"us-west", 6}};
 
-struct bench {
+struct watchers_fixture {
     struct arena *arena;
     struct memory_base *base;
     struct store *store;
@@ -32,78 +32,80 @@ struct bench {
     struct watchers *watchers;
 };
 
-static struct bench *
-bench_open(const char *watcher, const char *place, unsigned current, struct arena *arena)
+static struct watchers_fixture *
+watchers_fixture_open(const char *watcher, const char *position, unsigned current,
+                      struct arena *arena)
 {
-    struct bench *bench = arena_make(arena, struct bench);
-    *bench = (struct bench){.arena = arena,
-                            .base = memory_base_new(0),
-                            .dynamic = dynamic_new(NULL),
-                            .metrics = metrics_new(),
-                            .group = {.failover_version_increment = 10,
-                                      .current = &clusters[current],
-                                      .primary = &clusters[0],
-                                      .clusters = clusters,
-                                      .count = array_length(clusters),
-                                      .regions = regions,
-                                      .region_count = array_length(regions)},
-                            .type = {.name = "user",
-                                     .source = "users",
-                                     .watcher = watcher,
-                                     .file = place,
-                                     .url = place,
-                                     .authority_file = "",
-                                     .server_name = "",
-                                     .certificate_file = "",
-                                     .key_file = "",
-                                     .interval = 250 * NS_PER_MS,
-                                     .wait = 5 * NS_PER_S}};
-    bench->store = memory_open(bench->base);
-    bench->types = (struct entity_types){&bench->type, 1};
-    EXPECT_OK(domains_open(&(struct domains_options){.store = bench->store,
-                                                     .group = &bench->group,
-                                                     .dynamic = bench->dynamic},
-                           arena, &bench->domains));
-    return bench;
+    struct watchers_fixture *watchers_fixture = arena_make(arena, struct watchers_fixture);
+    *watchers_fixture = (struct watchers_fixture){.arena = arena,
+                                                  .base = memory_base_new(0),
+                                                  .dynamic = dynamic_new(NULL),
+                                                  .metrics = metrics_new(),
+                                                  .group = {.failover_version_increment = 10,
+                                                            .current = &clusters[current],
+                                                            .primary = &clusters[0],
+                                                            .clusters = clusters,
+                                                            .count = array_length(clusters),
+                                                            .regions = regions,
+                                                            .region_count = array_length(regions)},
+                                                  .type = {.name = "user",
+                                                           .source = "users",
+                                                           .watcher = watcher,
+                                                           .file = position,
+                                                           .url = position,
+                                                           .authority_file = "",
+                                                           .server_name = "",
+                                                           .certificate_file = "",
+                                                           .key_file = "",
+                                                           .interval = 250 * NS_PER_MS,
+                                                           .wait = 5 * NS_PER_S}};
+    watchers_fixture->store = memory_open(watchers_fixture->base);
+    watchers_fixture->types = (struct entity_types){&watchers_fixture->type, 1};
+    EXPECT_OK(domains_open(&(struct domains_options){.store = watchers_fixture->store,
+                                                     .group = &watchers_fixture->group,
+                                                     .dynamic = watchers_fixture->dynamic},
+                           arena, &watchers_fixture->domains));
+    return watchers_fixture;
 }
 
 static void
-bench_watch(struct bench *bench)
+watchers_fixture_watch(struct watchers_fixture *watchers_fixture)
 {
-    bench->watchers = watchers_start(&(struct watchers_options){.domains = bench->domains,
-                                                                .group = &bench->group,
-                                                                .types = &bench->types,
-                                                                .metrics = bench->metrics});
+    watchers_fixture->watchers =
+        watchers_start(&(struct watchers_options){.domains = watchers_fixture->domains,
+                                                  .group = &watchers_fixture->group,
+                                                  .types = &watchers_fixture->types,
+                                                  .metrics = watchers_fixture->metrics});
 }
 
 static void
-bench_close(struct bench *bench)
+watchers_fixture_close(struct watchers_fixture *watchers_fixture)
 {
-    watchers_stop(bench->watchers);
-    domains_close(bench->domains);
-    store_close(bench->store);
-    memory_base_free(bench->base);
-    metrics_free(bench->metrics);
-    dynamic_free(bench->dynamic);
+    watchers_stop(watchers_fixture->watchers);
+    domains_close(watchers_fixture->domains);
+    store_close(watchers_fixture->store);
+    memory_base_free(watchers_fixture->base);
+    metrics_free(watchers_fixture->metrics);
+    dynamic_free(watchers_fixture->dynamic);
 }
 
 /* "ann:us-west=6 bob:-"; a dash: deleted or never there. */
 static const char *
-print_row(const struct bench *bench, const char *key)
+print_row(const struct watchers_fixture *watchers_fixture, const char *key)
 {
-    const struct entity *entity = domains_find_entity(bench->domains, "user", key);
+    const struct entity *entity = domains_find_entity(watchers_fixture->domains, "user", key);
     if (entity == NULL || entity->is_deleted)
         return "-";
-    return arena_format(bench->arena, "%s=%lld", entity->region,
+    return arena_format(watchers_fixture->arena, "%s=%lld", entity->region,
                         (long long)entity->failover_version);
 }
 
 static struct watcher_state
-state_of(struct bench *bench)
+state_of(struct watchers_fixture *watchers_fixture)
 {
     struct watcher_state *states = NULL;
     size_t count = 0;
-    EXPECT_OK(watchers_list(bench->watchers, bench->arena, &states, &count));
+    EXPECT_OK(watchers_list(watchers_fixture->watchers, watchers_fixture->arena, &states, &count));
     EXPECT_EQ(count, 1);
     return states[0];
 }
@@ -126,94 +128,95 @@ CONTRACT(watchers, rows_follow_a_file_within_a_second, 1, "G-061")
 {
     const char *path = arena_format(arena, "%s/users.yaml", contract_folder());
     save(path, "ann: us-west\nbob: us-east\n", arena);
-    struct bench *bench = bench_open("file", path, 0, arena);
-    bench_watch(bench);
+    struct watchers_fixture *watchers_fixture = watchers_fixture_open("file", path, 0, arena);
+    watchers_fixture_watch(watchers_fixture);
     sleep_for(NS_PER_S, arena);
-    EXPECT_TEXT(print_row(bench, "ann"), "us-west=6");
-    EXPECT_TEXT(print_row(bench, "bob"), "us-east=5");
+    EXPECT_TEXT(print_row(watchers_fixture, "ann"), "us-west=6");
+    EXPECT_TEXT(print_row(watchers_fixture, "bob"), "us-east=5");
     save(path, "ann: us-east\nbob: us-east\ncyd: us-west\n", arena);
     sleep_for(NS_PER_S, arena);
-    EXPECT_TEXT(print_row(bench, "ann"), "us-east=15");
-    EXPECT_TEXT(print_row(bench, "bob"), "us-east=5"); /* was not touched */
-    EXPECT_TEXT(print_row(bench, "cyd"), "us-west=6");
-    EXPECT_EQ(state_of(bench).changes, 4);
-    EXPECT(state_of(bench).is_running);
-    bench_close(bench);
+    EXPECT_TEXT(print_row(watchers_fixture, "ann"), "us-east=15");
+    EXPECT_TEXT(print_row(watchers_fixture, "bob"), "us-east=5"); /* was not touched */
+    EXPECT_TEXT(print_row(watchers_fixture, "cyd"), "us-west=6");
+    EXPECT_EQ(state_of(watchers_fixture).changes, 4);
+    EXPECT(state_of(watchers_fixture).is_running);
+    watchers_fixture_close(watchers_fixture);
 }
 
 CONTRACT(watchers, an_entity_that_a_file_names_no_more_is_deleted_unless_others_made_it, 1)
 {
     const char *path = arena_format(arena, "%s/users.yaml", contract_folder());
     save(path, "ann: us-west\nbob: us-east\n", arena);
-    struct bench *bench = bench_open("file", path, 0, arena);
-    struct entity_wish made = {ENTITY_ADD, "user", "eve", "us-east", "start"};
-    EXPECT_OK(domains_set_entities(bench->domains, &made, 1, arena));
-    bench_watch(bench);
+    struct watchers_fixture *watchers_fixture = watchers_fixture_open("file", path, 0, arena);
+    struct entity_change made = {ENTITY_ADD, "user", "eve", "us-east", "start"};
+    EXPECT_OK(domains_set_entities(watchers_fixture->domains, &made, 1, arena));
+    watchers_fixture_watch(watchers_fixture);
     sleep_for(NS_PER_S, arena);
     save(path, "{\"ann\": \"us-west\"}", arena);
     sleep_for(NS_PER_S, arena);
-    EXPECT_TEXT(print_row(bench, "ann"), "us-west=6");
-    EXPECT_TEXT(print_row(bench, "bob"), "-");
-    EXPECT_TEXT(print_row(bench, "eve"), "us-east=5");
-    bench_close(bench);
+    EXPECT_TEXT(print_row(watchers_fixture, "ann"), "us-west=6");
+    EXPECT_TEXT(print_row(watchers_fixture, "bob"), "-");
+    EXPECT_TEXT(print_row(watchers_fixture, "eve"), "us-east=5");
+    watchers_fixture_close(watchers_fixture);
 }
 
 /* A file that is gone, broken, or wrong in one line: everything stays, the failure is seen, and
- * when it is mended it counts. */
+ * when it is repaired it counts. */
 CONTRACT(watchers, a_failing_file_changes_nothing_and_is_shown, 1)
 {
     static const char *const bad[] = {"ann: us-east\nbob\n", "ann: us-east\nbob: mars\n",
                                       "{\"ann\": \"us-east\"", "ann: us-east\nann: us-west\n"};
     const char *path = arena_format(arena, "%s/users.yaml", contract_folder());
-    struct bench *bench = bench_open("file", path, 0, arena);
-    bench_watch(bench);
+    struct watchers_fixture *watchers_fixture = watchers_fixture_open("file", path, 0, arena);
+    watchers_fixture_watch(watchers_fixture);
     sleep_for(NS_PER_S, arena);
-    EXPECT(state_of(bench).failures > 0 && state_of(bench).failure[0] != '\0');
+    EXPECT(state_of(watchers_fixture).failures > 0 &&
+           state_of(watchers_fixture).failure[0] != '\0');
     save(path, "ann: us-west\nbob: us-east\n", arena);
     sleep_for(3 * NS_PER_S, arena);
-    uint64_t version = domains_notification_version(bench->domains);
+    uint64_t version = domains_notification_version(watchers_fixture->domains);
     for (size_t i = 0; i < array_length(bad); i++) {
         save(path, bad[i], arena);
         sleep_for(3 * NS_PER_S, arena);
-        EXPECT(state_of(bench).failure[0] != '\0');
-        EXPECT_EQ(domains_notification_version(bench->domains), version);
+        EXPECT(state_of(watchers_fixture).failure[0] != '\0');
+        EXPECT_EQ(domains_notification_version(watchers_fixture->domains), version);
     }
     EXPECT_OK(file_remove(path, arena));
     sleep_for(3 * NS_PER_S, arena);
-    EXPECT(state_of(bench).failure[0] != '\0');
-    EXPECT_TEXT(print_row(bench, "bob"), "us-east=5");
+    EXPECT(state_of(watchers_fixture).failure[0] != '\0');
+    EXPECT_TEXT(print_row(watchers_fixture, "bob"), "us-east=5");
     save(path, "ann: us-east\nbob: us-east\n", arena);
     sleep_for(3 * NS_PER_S, arena);
-    EXPECT_TEXT(state_of(bench).failure, "");
-    EXPECT_TEXT(print_row(bench, "ann"), "us-east=15");
-    bench_close(bench);
+    EXPECT_TEXT(state_of(watchers_fixture).failure, "");
+    EXPECT_TEXT(print_row(watchers_fixture, "ann"), "us-east=15");
+    watchers_fixture_close(watchers_fixture);
 }
 
 CONTRACT(watchers, a_source_with_too_many_entities_changes_nothing, 1)
 {
     const char *path = arena_format(arena, "%s/users.yaml", contract_folder());
     save(path, "ann: us-west\nbob: us-east\ncyd: us-east\n", arena);
-    struct bench *bench = bench_open("file", path, 0, arena);
-    EXPECT_OK(dynamic_load(bench->dynamic, slice_text("system.entitiesMax:\n- value: 2\n"), "test",
-                           arena));
-    bench_watch(bench);
+    struct watchers_fixture *watchers_fixture = watchers_fixture_open("file", path, 0, arena);
+    EXPECT_OK(dynamic_load(watchers_fixture->dynamic,
+                           slice_text("system.entitiesMax:\n- value: 2\n"), "test", arena));
+    watchers_fixture_watch(watchers_fixture);
     sleep_for(NS_PER_S, arena);
-    EXPECT_EQ(domains_entity_count(bench->domains), 0);
-    EXPECT(strstr(state_of(bench).failure, "system.entitiesMax") != NULL);
-    bench_close(bench);
+    EXPECT_EQ(domains_entity_count(watchers_fixture->domains), 0);
+    EXPECT(strstr(state_of(watchers_fixture).failure, "system.entitiesMax") != NULL);
+    watchers_fixture_close(watchers_fixture);
 }
 
 CONTRACT(watchers, they_run_in_the_primary_cluster_only, 1)
 {
     const char *path = arena_format(arena, "%s/users.yaml", contract_folder());
     save(path, "ann: us-west\n", arena);
-    struct bench *bench = bench_open("file", path, 1, arena);
-    bench_watch(bench);
+    struct watchers_fixture *watchers_fixture = watchers_fixture_open("file", path, 1, arena);
+    watchers_fixture_watch(watchers_fixture);
     sleep_for(NS_PER_S, arena);
-    EXPECT_TEXT(print_row(bench, "ann"), "-");
-    EXPECT(!state_of(bench).is_running);
-    EXPECT_EQ(state_of(bench).failures, 0);
-    bench_close(bench);
+    EXPECT_TEXT(print_row(watchers_fixture, "ann"), "-");
+    EXPECT(!state_of(watchers_fixture).is_running);
+    EXPECT_EQ(state_of(watchers_fixture).failures, 0);
+    watchers_fixture_close(watchers_fixture);
 }
 
 /* --- HTTP ------------------------------------------------------------------------------------- */
@@ -304,17 +307,17 @@ CONTRACT(watchers, rows_follow_an_http_source_from_its_version_on, 1)
         "HTTP/1.1 304 Not Modified\r\n\r\n", NULL};
     struct source source;
     const char *url = source_open(&source, answers, arena);
-    struct bench *bench = bench_open("http", url, 0, arena);
-    bench_watch(bench);
+    struct watchers_fixture *watchers_fixture = watchers_fixture_open("http", url, 0, arena);
+    watchers_fixture_watch(watchers_fixture);
     sleep_for(NS_PER_S, arena);
-    EXPECT_TEXT(print_row(bench, "ann"), "us-east=15");
-    EXPECT_TEXT(print_row(bench, "bob"), "-");
+    EXPECT_TEXT(print_row(watchers_fixture, "ann"), "us-east=15");
+    EXPECT_TEXT(print_row(watchers_fixture, "bob"), "-");
     EXPECT_TEXT(source.questions[0], "GET /users?x=1&type=user&version=&wait=5 HTTP/1.1");
     EXPECT_TEXT(source.questions[1], "GET /users?x=1&type=user&version=v%201&wait=5 HTTP/1.1");
     EXPECT_TEXT(source.questions[2], "GET /users?x=1&type=user&version=v2&wait=5 HTTP/1.1");
     EXPECT(source.asked < 10); /* one that does not wait is not asked all the time */
-    EXPECT_TEXT(state_of(bench).failure, "");
-    bench_close(bench);
+    EXPECT_TEXT(state_of(watchers_fixture).failure, "");
+    watchers_fixture_close(watchers_fixture);
     source_close(&source);
 }
 
@@ -331,18 +334,18 @@ CONTRACT(watchers, an_http_source_that_fails_changes_nothing, 1)
         NULL};
     struct source source;
     const char *url = source_open(&source, answers, arena);
-    struct bench *bench = bench_open("http", url, 0, arena);
-    bench_watch(bench);
+    struct watchers_fixture *watchers_fixture = watchers_fixture_open("http", url, 0, arena);
+    watchers_fixture_watch(watchers_fixture);
     sleep_for(20 * NS_PER_S, arena);
     EXPECT(source.asked > 6);
-    EXPECT_TEXT(print_row(bench, "ann"), "us-west=6");
-    EXPECT(state_of(bench).failures >= 6);
+    EXPECT_TEXT(print_row(watchers_fixture, "ann"), "us-west=6");
+    EXPECT(state_of(watchers_fixture).failures >= 6);
     /* after a failure everything is asked for */
     EXPECT_TEXT(source.questions[2], "GET /users?x=1&type=user&version=&wait=5 HTTP/1.1");
     source_close(&source);
     sleep_for(5 * NS_PER_S, arena); /* nobody listens */
-    EXPECT_TEXT(print_row(bench, "ann"), "us-west=6");
-    bench_close(bench);
+    EXPECT_TEXT(print_row(watchers_fixture, "ann"), "us-west=6");
+    watchers_fixture_close(watchers_fixture);
 }
 
 /* --- the settings ----------------------------------------------------------------------------- */

@@ -1,10 +1,10 @@
-/* call.c - letters, and loop_call: a function on another loop as if it were called here.
+/* call.c - messages, and loop_call: a function on another loop as if it were called here.
  *
- * The call is a struct on the caller's stack with every letter in it that can be under way: the
- * request, the answer, and, if the caller is cancelled meanwhile, the word of that and its receipt.
- * The caller returns only when none of them is in a mailbox any more. Who touches which field: the
- * caller's loop `caller`, `is_done` and what begins with cancel_; the other loop `callee`; a letter
- * carries the right to the rest with it.
+ * The call is a struct on the caller's stack with every message in it that can be under way: the
+ * request, the answer, and, if the caller is cancelled meanwhile, the cancel message and its
+ * receipt. The caller returns only when none of them is in a mailbox any more. Who touches which
+ * field: the caller's loop `caller`, `is_done` and what begins with cancel_; the other loop
+ * `callee`; a message carries the right to the rest with it.
  *
  *   caller                         callee
  *     request  ------------------>   starts a fiber
@@ -15,31 +15,31 @@
 #include "fiber/core.h"
 
 bool
-loop_post(struct loop *to, struct letter *letter)
+loop_post(struct loop *to, struct loop_message *message)
 {
-    check(letter->deliver != NULL);
-    return ground_post(to, letter, true);
+    check(message->deliver != NULL);
+    return platform_post(to, message, true);
 }
 
 void
-loop_post_answer(struct loop *to, struct letter *letter)
+loop_post_answer(struct loop *to, struct loop_message *message)
 {
-    check(letter->deliver != NULL);
-    bool is_posted = ground_post(to, letter, false);
+    check(message->deliver != NULL);
+    bool is_posted = platform_post(to, message, false);
     check(is_posted);
 }
 
 void
-loop_post_answers(struct loop *to, struct list *letters)
+loop_post_answers(struct loop *to, struct list *messages)
 {
-    list_each(node, letters)
-        check(list_entry(node, struct letter, node)->deliver != NULL);
-    ground_post_all(to, letters);
-    check(list_is_empty(letters));
+    list_each(node, messages)
+        check(list_entry(node, struct loop_message, node)->deliver != NULL);
+    platform_post_all(to, messages);
+    check(list_is_empty(messages));
 }
 
-struct call {
-    struct letter request, answer, cancel, cancel_receipt;
+struct pending_call {
+    struct loop_message request, answer, cancel, cancel_receipt;
     void (*function)(void *argument);
     void *argument;
     struct loop *from, *to;
@@ -57,7 +57,7 @@ struct call {
 static void
 call_run(void *argument)
 {
-    struct call *call = argument;
+    struct pending_call *call = argument;
     fiber_set_deadline(call->deadline);
     call->function(call->argument);
     call->callee = NULL;
@@ -65,18 +65,18 @@ call_run(void *argument)
 }
 
 static void
-call_deliver_request(struct letter *letter)
+call_deliver_request(struct loop_message *message)
 {
-    struct call *call = container_of(letter, struct call, request);
+    struct pending_call *call = container_of(message, struct pending_call, request);
     call->callee = fiber_start("call", call_run, call);
     if (call->is_cancelled)
         fiber_cancel(call->callee);
 }
 
 static void
-call_deliver_cancel(struct letter *letter)
+call_deliver_cancel(struct loop_message *message)
 {
-    struct call *call = container_of(letter, struct call, cancel);
+    struct pending_call *call = container_of(message, struct pending_call, cancel);
     if (call->callee != NULL)
         fiber_cancel(call->callee);
     loop_post_answer(call->from, &call->cancel_receipt);
@@ -85,25 +85,25 @@ call_deliver_cancel(struct letter *letter)
 /* ---- on the caller's loop ---- */
 
 static void
-call_deliver_answer(struct letter *letter)
+call_deliver_answer(struct loop_message *message)
 {
-    struct call *call = container_of(letter, struct call, answer);
+    struct pending_call *call = container_of(message, struct pending_call, answer);
     call->is_done = true;
     fiber_wake(call->caller);
 }
 
 static void
-call_deliver_receipt(struct letter *letter)
+call_deliver_receipt(struct loop_message *message)
 {
-    struct call *call = container_of(letter, struct call, cancel_receipt);
+    struct pending_call *call = container_of(message, struct pending_call, cancel_receipt);
     call->is_cancel_received = true;
     fiber_wake(call->caller);
 }
 
-/* The deadline is not looked at here: the callee has the same one and its end is what we wait for.
- */
+/* The deadline is not checked here: the callee has the same one, and its end is what we wait
+ * for. */
 static void
-call_wait(struct call *call)
+call_wait(struct pending_call *call)
 {
     while (!call->is_done) {
         enum wake wake = fiber_wait_for(call->is_cancelled || call->is_cancel_sent);
@@ -124,17 +124,17 @@ loop_call(struct loop *to, void (*function)(void *argument), void *argument, str
         function(argument);
         return NULL;
     }
-    struct call call = {.request.deliver = call_deliver_request,
-                        .answer.deliver = call_deliver_answer,
-                        .cancel.deliver = call_deliver_cancel,
-                        .cancel_receipt.deliver = call_deliver_receipt,
-                        .function = function,
-                        .argument = argument,
-                        .from = from,
-                        .to = to,
-                        .caller = fiber_self(),
-                        .deadline = fiber_deadline(),
-                        .is_cancelled = fiber_is_cancelled()};
+    struct pending_call call = {.request.deliver = call_deliver_request,
+                                .answer.deliver = call_deliver_answer,
+                                .cancel.deliver = call_deliver_cancel,
+                                .cancel_receipt.deliver = call_deliver_receipt,
+                                .function = function,
+                                .argument = argument,
+                                .from = from,
+                                .to = to,
+                                .caller = fiber_self(),
+                                .deadline = fiber_deadline(),
+                                .is_cancelled = fiber_is_cancelled()};
     if (!loop_post(to, &call.request))
         return error_new(arena, ERR_BUSY, "the mailbox of loop %u is full", to->index);
     call_wait(&call);

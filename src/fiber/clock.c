@@ -1,4 +1,4 @@
-/* clock.c - time, randomness and ids, asked from the ground of the current loop. */
+/* clock.c - time, randomness and ids, asked from the platform of the current loop. */
 #include "fiber/clock.h"
 
 #include "base/check.h"
@@ -7,13 +7,13 @@
 int64_t
 clock_wall(void)
 {
-    return ground_clock_wall(core_loop_current());
+    return platform_clock_wall(core_loop_current());
 }
 
 void
 clock_skip(int64_t nanoseconds)
 {
-    ground_clock_skip(loop_self(), nanoseconds);
+    platform_clock_skip(loop_self(), nanoseconds);
 }
 
 int64_t
@@ -25,7 +25,7 @@ clock_monotonic(void)
 void
 entropy_bytes(void *bytes, size_t count)
 {
-    ground_entropy(core_loop_current(), bytes, count);
+    platform_entropy(core_loop_current(), bytes, count);
 }
 
 uint64_t

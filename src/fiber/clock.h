@@ -17,8 +17,8 @@ int64_t clock_wall(void);
 int64_t clock_monotonic(void);
 
 /* Moves the wall clock of this process ahead, for all its loops (or back, if negative, as tests
- * do); the monotonic clock stays, so deadlines do, and whoever waits for a wall time has to be
- * told. Threads that are no loop go on with the real one. */
+ * do); the monotonic clock stays, so deadlines do, and code that waits for a wall time has to be
+ * notified. Threads outside of the loops keep the real one. */
 void clock_skip(int64_t nanoseconds);
 
 /* A number, bytes that nobody can guess (in simulation: by seed). */

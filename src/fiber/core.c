@@ -7,10 +7,10 @@
 #include <stdio.h>
 
 #include "base/check.h"
-#include "fiber/mark.h"
+#include "fiber/probe.h"
 #include "fiber/sanitizer.h"
 
-/* Switches per tick at most; then sockets and letters get their turn. */
+/* Switches per tick at most; then sockets and messages get their turn. */
 #define TICK_SWITCHES_MAX 1024
 
 static _Thread_local struct loop *current_loop;
@@ -45,14 +45,14 @@ loop_is_here(void)
 unsigned
 loop_count(void)
 {
-    return ground_loop_count(loop_self()->ground);
+    return platform_loop_count(loop_self()->platform);
 }
 
 struct loop *
 loop_at(unsigned index)
 {
     check(index < loop_count());
-    return ground_loop_at(loop_self()->ground, index);
+    return platform_loop_at(loop_self()->platform, index);
 }
 
 unsigned
@@ -62,17 +62,17 @@ loop_index(const struct loop *loop)
 }
 
 void
-mark(const char *name)
+probe(const char *name)
 {
-    ground_mark(current_loop, name);
+    platform_probe(current_loop, name);
 }
 
 /* ---- life of a loop ---- */
 
 void
-core_loop_init(struct loop *loop, struct ground *ground, unsigned index)
+core_loop_init(struct loop *loop, struct platform *platform, unsigned index)
 {
-    *loop = (struct loop){.index = index, .ground = ground};
+    *loop = (struct loop){.index = index, .platform = platform};
     list_init(&loop->runnable);
     list_init(&loop->yielded);
     list_init(&loop->deferred);
@@ -119,7 +119,8 @@ core_loop_dump(const struct loop *loop)
         const struct fiber *fiber = list_entry(node, struct fiber, node);
         fprintf(stderr, "loop %u: fiber %s (%llu) is %s%s%s\n", loop->index, fiber->name,
                 (unsigned long long)fiber->number, words[fiber->state],
-                fiber->is_cancelled ? ", cancelled" : "", fiber->is_deaf ? ", deaf to it" : "");
+                fiber->is_cancelled ? ", cancelled" : "",
+                fiber->is_uncancellable ? ", cannot be cancelled now" : "");
     }
 }
 
@@ -127,7 +128,7 @@ void
 core_loop_kick(struct loop *loop)
 {
     if (!loop->is_ticking)
-        ground_kick(loop);
+        platform_kick(loop);
 }
 
 /* ---- deferred work ---- */

@@ -1,9 +1,9 @@
-/* core.h - what both grounds share, and what each must provide. Only files of fiber/ include it.
+/* core.h - what both platforms share, and what each must provide. Only files of fiber/ include it.
  *
  * The core (core.c, stack.c, fiber.c, sync.c, timer.c, call.c, clock.c) is the scheduler: runnable
- * fibers, timers, deferred work. It knows nothing of threads, sockets or clocks. A ground owns
+ * fibers, timers, deferred work. It knows nothing of threads, sockets or clocks. A platform owns
  * loops (it embeds a struct loop as the first member of its own), enters the loop it runs, delivers
- * letters and socket events, then calls core_loop_tick; and it provides the port below by link.
+ * messages and socket events, then calls core_loop_tick; and it provides the port below by link.
  *
  * How a fiber moves: WAITING until somebody wakes it (or its timer, or cancel), then RUNNABLE and
  * in loop->runnable, then RUNNING while loop->current is it. One that yields sits in loop->yielded
@@ -21,23 +21,23 @@
 
 struct loop {
     unsigned index;
-    struct ground *ground;   /* the process it belongs to; each ground defines its own struct */
-    struct list runnable;    /* fibers, in order */
-    struct list yielded;     /* fibers that are runnable again in the next tick */
-    struct list deferred;    /* struct deferred */
-    struct priority timers;  /* struct timer by due time; equals in the order they were started */
-    uint64_t timer_sequence; /* of the last timer started */
-    struct list fibers;      /* all that live */
+    struct platform *platform; /* the process it belongs to; each platform defines its own struct */
+    struct list runnable;      /* fibers, in order */
+    struct list yielded;       /* fibers that are runnable again in the next tick */
+    struct list deferred;      /* struct deferred */
+    struct priority timers;    /* struct timer by due time; equals in the order they were started */
+    uint64_t timer_sequence;   /* of the last timer started */
+    struct list fibers;        /* all that live */
     size_t fiber_count;
     struct fiber *current;    /* NULL: on the loop's own stack */
     struct list spare_stacks; /* pool of ended fibers' stacks, newest first */
     size_t spare_stack_count;
     uint64_t switches;       /* counts every switch to a fiber, for NO_YIELD */
     uint64_t fiber_sequence; /* names fibers in traces: never an address */
-    int64_t now;     /* monotonic time of this tick; a ground may refresh it before callbacks */
+    int64_t now;     /* monotonic time of this tick; a platform may refresh it before callbacks */
     bool is_ticking; /* inside core_loop_tick: no kick needed */
     void *context;   /* boost context of the loop's own stack while a fiber runs */
-    struct {         /* the loop's own stack as the sanitizers want it told */
+    struct {         /* the loop's own stack, for the sanitizers */
         const void *bottom;
         size_t size;
         void *fake_stack;
@@ -60,19 +60,19 @@ struct fiber {
     enum wake wake; /* why it runs again; valid once it left WAITING */
     bool is_woken;  /* a wake came while it was not waiting */
     bool is_cancelled;
-    bool is_deaf;       /* waits now without minding cancel */
-    int64_t deadline;   /* its own */
-    struct timer timer; /* of the wait it is in */
-    void *context;      /* boost context while it does not run */
-    void *stack_low;    /* lowest usable byte; the guard page lies below */
-    size_t stack_size;  /* usable, without this struct */
-    void *fake_stack;   /* AddressSanitizer's */
-    void *thread;       /* ThreadSanitizer's */
+    bool is_uncancellable; /* its present wait cannot be cancelled */
+    int64_t deadline;      /* its own */
+    struct timer timer;    /* of the wait it is in */
+    void *context;         /* boost context while it does not run */
+    void *stack_low;       /* lowest usable byte; the guard page lies below */
+    size_t stack_size;     /* usable, without this struct */
+    void *fake_stack;      /* AddressSanitizer's */
+    void *thread;          /* ThreadSanitizer's */
 };
 
-/* ---- the core, for grounds ---- */
+/* ---- the core, for platforms ---- */
 
-void core_loop_init(struct loop *loop, struct ground *ground, unsigned index);
+void core_loop_init(struct loop *loop, struct platform *platform, unsigned index);
 /* Frees stacks; no fiber may live (core_loop_discard for a crash). Pending timers and deferred work
  * are forgotten: they belong to others. */
 void core_loop_free(struct loop *loop);
@@ -113,34 +113,34 @@ struct timer *timer_first_due(struct loop *loop, int64_t now);
 int64_t timer_next_due(const struct loop *loop);
 /* Runs a fiber until it waits, yields or ends. From the loop's own stack only. */
 void fiber_resume(struct loop *loop, struct fiber *fiber);
-/* fiber_wait that ends by wake or, unless deaf, by cancel; no deadline is heeded. */
-enum wake fiber_wait_for(bool is_deaf);
+/* fiber_wait that ends by wake or, unless it is uncancellable, by cancel; deadlines are ignored. */
+enum wake fiber_wait_for(bool is_uncancellable);
 /* Is it waiting, i.e. has nobody and nothing woken it yet? */
 bool fiber_is_waiting(const struct fiber *fiber);
-/* Something is to be done that a tick must see; tells the ground unless a tick is running. */
+/* Something is to be done that a tick must see; kicks the platform unless a tick is running. */
 void core_loop_kick(struct loop *loop);
 
-/* ---- the port: each ground provides these by link ---- */
+/* ---- the port: each platform provides these by link ---- */
 
 /* `loop` is NULL when called from a thread that is no loop (pool, worker); simulation has no such
  * thread. */
-int64_t ground_clock_wall(struct loop *loop);
-/* The wall clock of the loop's process is ahead by so much more from now on. */
-void ground_clock_skip(struct loop *loop, int64_t nanoseconds);
-void ground_entropy(struct loop *loop, void *bytes, size_t count);
-struct loop *ground_loop_at(struct ground *ground, unsigned index);
-unsigned ground_loop_count(const struct ground *ground);
-/* Puts a letter into the mailbox of `to`; `is_bounded` obeys LOOP_MAILBOX_MAX (false: full). Any
+int64_t platform_clock_wall(struct loop *loop);
+/* Moves the wall clock of the loop's process further ahead, from now on. */
+void platform_clock_skip(struct loop *loop, int64_t nanoseconds);
+void platform_entropy(struct loop *loop, void *bytes, size_t count);
+struct loop *platform_loop_at(struct platform *platform, unsigned index);
+unsigned platform_loop_count(const struct platform *platform);
+/* Puts a message into the mailbox of `to`; `is_bounded` obeys LOOP_MAILBOX_MAX (false: full). Any
  * thread. */
-bool ground_post(struct loop *to, struct letter *letter, bool is_bounded);
-/* Unbounded, for all letters of the list; empties it. */
-void ground_post_all(struct loop *to, struct list *letters);
+bool platform_post(struct loop *to, struct loop_message *message, bool is_bounded);
+/* Unbounded, for all messages of the list; empties it. */
+void platform_post_all(struct loop *to, struct list *messages);
 /* Outside of a tick a fiber became runnable, work was deferred or a timer was started: make sure
- * that a tick comes, and look at core_loop_due again. */
-void ground_kick(struct loop *loop);
+ * that a tick comes, and call core_loop_due again. */
+void platform_kick(struct loop *loop);
 /* One step of interest for traces: simulation hashes it, linux ignores it. */
-void ground_trace(struct loop *loop, const char *what, uint64_t number);
+void platform_trace(struct loop *loop, const char *what, uint64_t number);
 /* `loop` may be NULL, see above. */
-void ground_mark(struct loop *loop, const char *name);
+void platform_probe(struct loop *loop, const char *name);
 
 #endif

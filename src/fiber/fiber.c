@@ -7,8 +7,8 @@
  * 1. A fiber is in loop->runnable or loop->yielded exactly while its state is RUNNABLE.
  * 2. Its timer is pending only while it is WAITING.
  * 3. A wake while WAITING ends the wait. At any other time, also between the end of a wait and its
- * running on, it is remembered for the next wait: one that returns too early costs a look, a lost
- * one costs for ever. */
+ * running on, it is remembered for the next wait: a wait that returns too early costs one more
+ * check, a lost wake hangs its fiber for ever. */
 #include "fiber/fiber.h"
 
 #include <string.h>
@@ -19,12 +19,12 @@
 #include "fiber/sanitizer.h"
 
 /* boost_context's C symbols; its own headers are C++. */
-struct transfer {
+struct fiber_transfer {
     void *context; /* of the side that jumped */
     void *data;
 };
-struct transfer jump_fcontext(void *to, void *data);
-void *make_fcontext(void *stack_top, size_t size, void (*entry)(struct transfer));
+struct fiber_transfer jump_fcontext(void *to, void *data);
+void *make_fcontext(void *stack_top, size_t size, void (*entry)(struct fiber_transfer));
 
 /* ---- switching ---- */
 
@@ -41,7 +41,7 @@ fiber_suspend(struct fiber *fiber)
 
 /* The first frame of every fiber. Its end is a jump that does not return. */
 static void
-fiber_enter(struct transfer transfer)
+fiber_enter(struct fiber_transfer transfer)
 {
     struct fiber *fiber = transfer.data;
     struct loop *loop = fiber->loop;
@@ -57,7 +57,7 @@ fiber_enter(struct transfer transfer)
 static void
 fiber_end(struct loop *loop, struct fiber *fiber)
 {
-    ground_trace(loop, "end", fiber->number);
+    platform_trace(loop, "end", fiber->number);
     check(!timer_is_pending(&fiber->timer));
     list_remove(&fiber->node);
     loop->fiber_count--;
@@ -69,7 +69,7 @@ void
 fiber_resume(struct loop *loop, struct fiber *fiber)
 {
     check(loop->current == NULL && fiber->state == FIBER_RUNNABLE);
-    ground_trace(loop, "run", fiber->number);
+    platform_trace(loop, "run", fiber->number);
     fiber->state = FIBER_RUNNING;
     loop->current = fiber;
     loop->switches++;
@@ -129,7 +129,7 @@ fiber_start(const char *name, void (*function)(void *argument), void *argument)
     fiber->context = make_fcontext((char *)stack_low + stack_size, stack_size, fiber_enter);
     list_push_back(&loop->fibers, &fiber->node);
     loop->fiber_count++;
-    ground_trace(loop, name, fiber->number);
+    platform_trace(loop, name, fiber->number);
     fiber_make_runnable(fiber, WAKE_READY);
     return fiber;
 }
@@ -148,7 +148,7 @@ fiber_count(void)
 
 /* ---- waiting ---- */
 
-/* The running fiber; who waits must be one. */
+/* The running fiber; only a fiber may wait. */
 static struct fiber *
 fiber_running(void)
 {
@@ -195,18 +195,18 @@ fiber_wait(int64_t deadline)
 }
 
 enum wake
-fiber_wait_for(bool is_deaf)
+fiber_wait_for(bool is_uncancellable)
 {
     struct fiber *fiber = fiber_running();
-    if (fiber->is_cancelled && !is_deaf)
+    if (fiber->is_cancelled && !is_uncancellable)
         return WAKE_CANCELLED;
     if (fiber->is_woken) {
         fiber->is_woken = false;
         return WAKE_READY;
     }
-    fiber->is_deaf = is_deaf;
+    fiber->is_uncancellable = is_uncancellable;
     enum wake wake = fiber_wait_until(fiber, NEVER);
-    fiber->is_deaf = false;
+    fiber->is_uncancellable = false;
     return wake;
 }
 
@@ -268,7 +268,7 @@ fiber_cancel(struct fiber *fiber)
 {
     check_that(fiber->loop == loop_self(), "fiber %s is of another loop", fiber->name);
     fiber->is_cancelled = true;
-    if (fiber->state == FIBER_WAITING && !fiber->is_deaf)
+    if (fiber->state == FIBER_WAITING && !fiber->is_uncancellable)
         fiber_end_wait(fiber, WAKE_CANCELLED);
 }
 

@@ -54,8 +54,8 @@ enum wake {
  * wait is not lost: the next wait returns at once. The caller keeps itself findable (a list, a
  * field) and takes itself out afterwards. */
 must_use enum wake fiber_wait(int64_t deadline);
-/* The same, but deaf to cancel and to the fiber's own deadline: for waits that own memory of
- * others. */
+/* The same, but it cannot be cancelled and ignores the fiber's own deadline: for waits that own
+ * memory of others. */
 void fiber_wait_uncancellable(void);
 /* Makes a waiting fiber runnable. Same loop only. */
 void fiber_wake(struct fiber *fiber);

@@ -2,11 +2,11 @@
  *
  * A shard, a task list and a connection each live on one loop; their code takes no locks. What one
  * loop wants from another it sends by mailbox. Everything here acts on the current loop unless it
- * says otherwise; code that runs on no loop (main before the ground runs) must not call it.
+ * says otherwise; code that runs on no loop (main before the platform runs) must not call it.
  *
- * One tick of a loop: letters that arrived, timers that are due, sockets that are ready, fibers
- * that became runnable, then what was deferred to the end of the tick. Callbacks (letters, timers,
- * deferred work) run on the loop's own stack and must not yield; whoever wants to wait starts a
+ * One tick of a loop: messages that arrived, timers that are due, sockets that are ready, fibers
+ * that became runnable, then what was deferred to the end of the tick. Callbacks (messages, timers,
+ * deferred work) run on the loop's own stack and must not yield; work that has to wait starts a
  * fiber. */
 #ifndef CADENZA_FIBER_LOOP_H
 #define CADENZA_FIBER_LOOP_H
@@ -45,20 +45,20 @@ void loop_undefer(struct deferred *deferred);
 /* A message to another loop (or to this one). Embedded in what it carries; from loop_post until
  * `deliver` is called it belongs to the mailbox. `deliver` runs on the receiving loop and must not
  * yield. */
-struct letter {
+struct loop_message {
     struct list node;
-    void (*deliver)(struct letter *letter);
+    void (*deliver)(struct loop_message *message);
 };
 
-/* Posts a new request. False: that mailbox is full (LOOP_MAILBOX_MAX letters wait), nothing
- * happened. Callable from any loop of the process. Letters of one sender arrive in order. */
+/* Posts a new request. False: that mailbox is full (LOOP_MAILBOX_MAX messages wait), nothing
+ * happened. Callable from any loop of the process. Messages of one sender arrive in order. */
 #define LOOP_MAILBOX_MAX 65536
-must_use bool loop_post(struct loop *to, struct letter *letter);
+must_use bool loop_post(struct loop *to, struct loop_message *message);
 /* Posts an answer to a request that was accepted; never refused, since requests are bounded. Also
  * callable from worker threads (pool.h). */
-void loop_post_answer(struct loop *to, struct letter *letter);
-/* The same for all letters of a list, which it empties: their loop is woken once, for all. */
-void loop_post_answers(struct loop *to, struct list *letters);
+void loop_post_answer(struct loop *to, struct loop_message *message);
+/* The same for all messages of a list, which it empties: their loop is woken once, for all. */
+void loop_post_answers(struct loop *to, struct list *messages);
 
 /* Runs function(argument) as a fiber on another loop and waits until it has returned. Yields. The
  * other fiber inherits this one's deadline; cancelling this one cancels the other, and then still

@@ -1,7 +1,7 @@
-/* sanitizer.h - tells AddressSanitizer and ThreadSanitizer that the stack changes under them.
+/* sanitizer.h - notifies AddressSanitizer and ThreadSanitizer of a change of stacks.
  *
- * Both follow the stack by its address; a switch that they were not told of looks like an overflow
- * or a race. In other builds everything here is empty. */
+ * Both follow the stack by its address; a switch that they do not know of looks like an overflow or
+ * a race. In other builds everything here is empty. */
 #ifndef CADENZA_FIBER_SANITIZER_H
 #define CADENZA_FIBER_SANITIZER_H
 
@@ -35,7 +35,7 @@
 #define SANITIZER_INLINE static inline __attribute__((always_inline))
 
 /* Before a jump: remembers the fake stack of the side that is left; `fake_stack` NULL: it will not
- * come back. The rest names the stack that is gone to. */
+ * come back. The rest names the stack that is entered. */
 SANITIZER_INLINE void
 sanitizer_leave(void **fake_stack, const void *bottom, size_t size, void *thread)
 {

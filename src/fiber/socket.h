@@ -46,7 +46,7 @@ must_use struct error *socket_start_tls(struct socket *socket, struct tls *tls,
 
 enum { SOCKET_READABLE = 1, SOCKET_WRITABLE = 2 };
 /* Waits until the socket can do one of `want`, fiber_wake, or a deadline. Yields. Returns what it
- * can do now; 0: woken, deadline or cancel (look at fiber_is_cancelled and the clock). A broken
+ * can do now; 0: woken, deadline or cancel (check fiber_is_cancelled and the clock). A broken
  * socket is both. */
 unsigned socket_wait(struct socket *socket, unsigned want, int64_t deadline);
 
@@ -59,7 +59,7 @@ must_use int64_t socket_read(struct socket *socket, void *bytes, size_t room);
 must_use int64_t socket_write(struct socket *socket, const void *bytes, size_t count);
 /* The other side, for logs. Lives as long as the socket. */
 const char *socket_peer(const struct socket *socket);
-/* Says goodbye (TLS close, FIN) and frees it. */
+/* Closes the connection (TLS close_notify, FIN) and frees the socket. */
 void socket_close(struct socket *socket);
 
 #endif

@@ -8,17 +8,17 @@
 #include "base/check.h"
 #include "fiber/core.h"
 
-struct waiter {
+struct sync_waiter {
     struct list node;
     struct fiber *fiber;
 };
 
 /* The first waiter, taken out; NULL: nobody. */
-static struct waiter *
+static struct sync_waiter *
 waiter_pop(struct list *waiters)
 {
     struct list *node = list_pop_front(waiters);
-    return node == NULL ? NULL : list_entry(node, struct waiter, node);
+    return node == NULL ? NULL : list_entry(node, struct sync_waiter, node);
 }
 
 /* ---- mutex ---- */
@@ -33,7 +33,7 @@ fiber_mutex_init(struct fiber_mutex *mutex)
 struct error *
 fiber_mutex_lock(struct fiber_mutex *mutex, struct arena *arena)
 {
-    struct waiter self = {.fiber = fiber_self()};
+    struct sync_waiter self = {.fiber = fiber_self()};
     check(self.fiber != NULL);
     check_that(mutex->owner != self.fiber, "the fiber has this mutex already");
     if (mutex->owner == NULL) {
@@ -54,7 +54,7 @@ void
 fiber_mutex_unlock(struct fiber_mutex *mutex)
 {
     check_that(mutex->owner == fiber_self(), "only the owner may unlock");
-    struct waiter *next = waiter_pop(&mutex->waiters);
+    struct sync_waiter *next = waiter_pop(&mutex->waiters);
     mutex->owner = next == NULL ? NULL : next->fiber;
     if (next != NULL)
         fiber_wake(next->fiber);
@@ -78,7 +78,7 @@ fiber_cond_init(struct fiber_cond *cond)
 enum wake
 fiber_cond_wait(struct fiber_cond *cond, int64_t deadline)
 {
-    struct waiter self = {.fiber = fiber_self()};
+    struct sync_waiter self = {.fiber = fiber_self()};
     list_push_back(&cond->waiters, &self.node);
     enum wake wake = fiber_wait(deadline);
     list_remove(&self.node);
@@ -88,7 +88,7 @@ fiber_cond_wait(struct fiber_cond *cond, int64_t deadline)
 void
 fiber_cond_signal(struct fiber_cond *cond)
 {
-    for (struct waiter *waiter; (waiter = waiter_pop(&cond->waiters)) != NULL;) {
+    for (struct sync_waiter *waiter; (waiter = waiter_pop(&cond->waiters)) != NULL;) {
         if (!fiber_is_waiting(waiter->fiber))
             continue;
         fiber_wake(waiter->fiber);
@@ -99,7 +99,7 @@ fiber_cond_signal(struct fiber_cond *cond)
 void
 fiber_cond_broadcast(struct fiber_cond *cond)
 {
-    for (struct waiter *waiter; (waiter = waiter_pop(&cond->waiters)) != NULL;)
+    for (struct sync_waiter *waiter; (waiter = waiter_pop(&cond->waiters)) != NULL;)
         if (fiber_is_waiting(waiter->fiber))
             fiber_wake(waiter->fiber);
 }
@@ -132,7 +132,7 @@ void
 latch_wait(struct latch *latch)
 {
     while (latch->open > 0) {
-        struct waiter self = {.fiber = fiber_self()};
+        struct sync_waiter self = {.fiber = fiber_self()};
         list_push_back(&latch->zero.waiters, &self.node);
         fiber_wait_uncancellable();
         list_remove(&self.node);

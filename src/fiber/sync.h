@@ -17,7 +17,7 @@ struct fiber_mutex {
 void fiber_mutex_init(struct fiber_mutex *mutex);
 /* Takes the mutex, in order of arrival. Yields. Errors: ERR_DEADLINE, ERR_CANCELLED (not taken). */
 must_use struct error *fiber_mutex_lock(struct fiber_mutex *mutex, struct arena *arena);
-/* Hands it to the first who waits. Only the owner may. */
+/* Hands it to the first waiter. Only the owner may. */
 void fiber_mutex_unlock(struct fiber_mutex *mutex);
 /* For scoped(fiber_mutex_release) struct fiber_mutex *held = ...; NULL is fine. */
 void fiber_mutex_release(struct fiber_mutex **mutex);
@@ -28,8 +28,8 @@ struct fiber_cond {
 void fiber_cond_init(struct fiber_cond *cond);
 /* Waits for a signal. Yields. Check your condition again afterwards. */
 must_use enum wake fiber_cond_wait(struct fiber_cond *cond, int64_t deadline);
-void fiber_cond_signal(struct fiber_cond *cond);    /* wakes the first who waits */
-void fiber_cond_broadcast(struct fiber_cond *cond); /* wakes all who wait now */
+void fiber_cond_signal(struct fiber_cond *cond);    /* wakes the first waiter */
+void fiber_cond_broadcast(struct fiber_cond *cond); /* wakes all present waiters */
 
 /* Counts open work down to zero: start n things, wait for all. */
 struct latch {
@@ -39,7 +39,7 @@ struct latch {
 void latch_init(struct latch *latch, unsigned open);
 void latch_add(struct latch *latch, unsigned more);
 void latch_done(struct latch *latch);
-/* Waits until none is open. Yields; deaf to cancel. */
+/* Waits until none is open. Yields; cannot be cancelled. */
 void latch_wait(struct latch *latch);
 /* The same until a deadline; false: still open. */
 must_use bool latch_wait_until(struct latch *latch, int64_t deadline);

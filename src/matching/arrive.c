@@ -1,11 +1,10 @@
 /* arrive.c - what comes to a list: new offers, returned ones, polls, withdrawals. See inside.h. */
 #include "base/check.h"
 #include "fiber/clock.h"
-#include "fiber/mark.h"
+#include "fiber/probe.h"
 #include "matching/inside.h"
 
-/* --- offers --------------------------------------------------------------------------------------
- */
+/* --- offers ----------------------------------------------------------------------------------- */
 
 /* A poll waits, nothing is before the task, and it may go now. */
 static bool
@@ -17,7 +16,7 @@ try_sync_match(struct task_list *list, struct offer *offer)
     struct poll *poll = list_choose_poll(list, offer, false);
     if (poll == NULL || !list_has_token(list))
         return false;
-    matching_count(list->place->matching->counters.success_sync, 1);
+    matching_count(list->loop_lists->matching->counters.success_sync, 1);
     list_hand_out(list, offer);
     list_give(list, offer, poll);
     return true;
@@ -27,13 +26,13 @@ bool
 list_must_store(const struct task_list *list)
 {
     struct dynamic_filter filter = list_filter(list);
-    const struct dynamic *dynamic = list->place->matching->options.dynamic;
+    const struct dynamic *dynamic = list->loop_lists->matching->options.dynamic;
     return !list_is_sticky(list) &&
            (backlog_is_behind(list) || !dynamic_flag(dynamic, DYNAMIC_SYNC_MATCH, &filter));
 }
 
 static void
-place_offer(struct task_list *list, struct offer *offer)
+loop_lists_offer(struct task_list *list, struct offer *offer)
 {
     list_know(list, offer);
     if (list_must_store(list)) {
@@ -48,7 +47,7 @@ place_offer(struct task_list *list, struct offer *offer)
     else if (is_full)
         backlog_push(list, offer);
     else
-        list_park(list, offer);
+        list_add_waiting(list, offer);
 }
 
 void
@@ -57,7 +56,7 @@ list_add(struct task_list *list, struct offer *offer)
     check(list_is_empty(&offer->node) && !task_is_query(offer->task));
     check(offer->task->partition == list->partition);
     list->used = clock_monotonic();
-    load_note(&list->load, list->used);
+    task_load_note(&list->task_load, list->used);
     isolation_note(list, offer->task);
     root_refresh(list);
     if (offer->task->normal_list[0] == '\0' && list_is_sticky(list))
@@ -68,7 +67,7 @@ list_add(struct task_list *list, struct offer *offer)
         list_expire(list, offer);
         return;
     }
-    place_offer(list, offer);
+    loop_lists_offer(list, offer);
     member_changed(list);
     list_want(list);
 }
@@ -79,12 +78,12 @@ list_return(struct task_list *list, struct offer *offer)
     const struct task *task = offer->task;
     check(list_is_empty(&offer->node) && task->type == list->type);
     list->used = clock_monotonic();
-    mark("task_returned");
+    probe("task_returned");
     if (task_is_query(task)) {
         list_return_query(list, offer);
         return;
     }
-#ifdef CADENZA_PLANT_returned_task_dropped
+#ifdef CADENZA_FAULT_returned_task_dropped
     offer_free(offer);
     return;
 #endif
@@ -116,7 +115,7 @@ list_finish(struct task_list *list, struct offer *offer)
     struct outstanding *row = backlog_find(list, number);
     if (row != NULL && row->offer != NULL) { /* it was read again meanwhile */
         struct offer *again = row->offer;
-        list_unpark(list, again);
+        list_remove_waiting(list, again);
         offer_free(again);
         row->offer = NULL;
     }
@@ -124,8 +123,7 @@ list_finish(struct task_list *list, struct offer *offer)
     offer_free(offer);
 }
 
-/* --- polls ---------------------------------------------------------------------------------------
- */
+/* --- polls ------------------------------------------------------------------------------------ */
 
 static void
 poll_expired(struct timer *timer)
@@ -134,16 +132,17 @@ poll_expired(struct timer *timer)
     struct task_list *list = poll->owner;
     check(poll->is_parked);
     list->polled = clock_monotonic();
-    matching_count(list->place->matching->counters.timeouts, 1);
-    poll_go_home(poll, POLL_EMPTY);
+    matching_count(list->loop_lists->matching->counters.timeouts, 1);
+    poll_send_back(poll, POLL_EMPTY);
     member_changed(list);
+    task_list_check(list);
 }
 
 static int64_t
 poll_deadline(const struct task_list *list, const struct poll *poll)
 {
     struct dynamic_filter filter = list_filter(list);
-    const struct dynamic *dynamic = list->place->matching->options.dynamic;
+    const struct dynamic *dynamic = list->loop_lists->matching->options.dynamic;
     int64_t longest = dynamic_duration(dynamic, DYNAMIC_LONG_POLL_EXPIRATION, &filter);
     int64_t latest = clock_monotonic() + longest;
     return poll->expiry < latest ? poll->expiry : latest;
@@ -158,7 +157,7 @@ learn_from(struct task_list *list, const struct poll *poll)
     if (list->kind != LIST_NORMAL && list->base_name[0] == '\0' && poll->base_list != NULL)
         list->base_name = arena_text(list->arena, poll->base_list);
     if (poll->type == TASK_ACTIVITY && poll->rate_per_second >= 0)
-        member_ask_rate(list, poll->rate_per_second);
+        member_request_rate(list, poll->rate_per_second);
     pollers_note(list, poll);
 }
 
@@ -174,8 +173,8 @@ list_poll(struct task_list *list, struct poll *poll)
     list_push_back(&list->polls, &poll->node);
     list->poll_count++;
     timer_init(&poll->timer, poll_expired);
-    if (list->place->is_drained) {
-        poll_go_home(poll, POLL_EMPTY);
+    if (list->loop_lists->is_drained) {
+        poll_send_back(poll, POLL_EMPTY);
         return;
     }
     poll_start_timer(list, poll);
@@ -194,11 +193,12 @@ void
 list_withdraw(struct task_list *list, struct poll *poll)
 {
     check(poll->owner == list);
-    poll_go_home(poll, POLL_WITHDRAWN);
-    mark("poll_withdrawn");
+    poll_send_back(poll, POLL_WITHDRAWN);
+    probe("poll_withdrawn");
     member_changed(list);
     if (!list_is_sticky(list) || list->poll_count > 0)
         return;
     list->polled = clock_monotonic() - STICKY_WINDOW;
     list_pass_on(list);
+    task_list_check(list);
 }

@@ -8,7 +8,7 @@
  * is still in the store: a crash cannot lose it, it can only be offered twice. */
 #include "base/check.h"
 #include "base/memory.h"
-#include "fiber/mark.h"
+#include "fiber/probe.h"
 #include "matching/inside.h"
 
 static void
@@ -56,22 +56,6 @@ backlog_free(struct task_list *list)
     map64_free(backlog->by_number);
 }
 
-/* The invariants of inside.h, as far as they cost nothing. */
-static void
-backlog_check(const struct task_list *list)
-{
-    const struct backlog *backlog = &list->backlog;
-    check(backlog->deleted <= backlog->acked && backlog->acked <= backlog->read);
-    check(backlog->read <= backlog->written && backlog->written < backlog->number_next);
-    check(backlog->number_next <= (int64_t)backlog->range * TASK_BLOCK + 1); /* 3 */
-    check(backlog->open >= 0 && backlog->rows >= 0);
-    check((size_t)backlog->open <= map64_count(backlog->by_number));
-    check(list_is_empty(&backlog->outstanding) == (map64_count(backlog->by_number) == 0));
-    check(list_is_empty(&backlog->pending) == (backlog->pending_count == 0));
-    check(list_is_empty(&list->waiting) == (list->waiting_count == 0));
-    check(list_is_empty(&list->polls) == (list->poll_count == 0));
-}
-
 bool
 backlog_is_behind(const struct task_list *list)
 {
@@ -88,8 +72,7 @@ backlog_count(const struct task_list *list)
     return (int64_t)(list->waiting_count + backlog->pending_count) + unread;
 }
 
-/* --- numbers -------------------------------------------------------------------------------------
- */
+/* --- numbers ---------------------------------------------------------------------------------- */
 
 static int64_t
 next_number(struct backlog *backlog)
@@ -106,12 +89,11 @@ backlog_number(struct task_list *list, struct offer *offer)
     struct backlog *backlog = &list->backlog;
     if (offer->task->number == 0)
         offer->task->number = next_number(backlog);
-    if (offer->task->number > backlog->number_parked)
-        backlog->number_parked = offer->task->number;
+    if (offer->task->number > backlog->number_in_memory)
+        backlog->number_in_memory = offer->task->number;
 }
 
-/* --- writing -------------------------------------------------------------------------------------
- */
+/* --- writing ---------------------------------------------------------------------------------- */
 
 void
 backlog_push(struct task_list *list, struct offer *offer)
@@ -129,7 +111,7 @@ backlog_recall(struct task_list *list)
 {
     struct backlog *backlog = &list->backlog;
     struct dynamic_filter filter = list_filter(list);
-    const struct dynamic *dynamic = list->place->matching->options.dynamic;
+    const struct dynamic *dynamic = list->loop_lists->matching->options.dynamic;
     if (!backlog->is_loaded || backlog->read < backlog->written ||
         !list_is_empty(&backlog->in_flight) || list_is_empty(&backlog->pending) ||
         !dynamic_flag(dynamic, DYNAMIC_SYNC_MATCH, &filter))
@@ -138,7 +120,7 @@ backlog_recall(struct task_list *list)
     while (list->waiting_count < bound && !list_is_empty(&backlog->pending)) {
         struct list *node = list_pop_front(&backlog->pending);
         backlog->pending_count--;
-        list_park(list, list_entry(node, struct offer, node));
+        list_add_waiting(list, list_entry(node, struct offer, node));
     }
     if (list_is_empty(&backlog->pending))
         backlog->is_putting_away = false;
@@ -193,7 +175,7 @@ submit_deletion(struct task_list *list)
     backlog->deleted = backlog->acked;
     backlog->deletable = 0;
     submit(list, batch);
-    mark("tasks_deleted");
+    probe("tasks_deleted");
 }
 
 static bool
@@ -203,7 +185,7 @@ is_deletion_due(const struct task_list *list)
     if (backlog->acked <= backlog->deleted)
         return false;
     struct dynamic_filter filter = list_filter(list);
-    const struct dynamic *dynamic = list->place->matching->options.dynamic;
+    const struct dynamic *dynamic = list->loop_lists->matching->options.dynamic;
     int64_t portion = dynamic_integer(dynamic, DYNAMIC_TASK_DELETE_BATCH, &filter);
     bool is_drained = backlog->acked >= backlog->written;
     return is_drained || (int64_t)backlog->deletable >= portion;
@@ -213,7 +195,7 @@ static bool
 can_submit(const struct task_list *list)
 {
     const struct backlog *backlog = &list->backlog;
-    if (backlog->writer == NULL || list->is_unloading || list->place->is_closing)
+    if (backlog->writer == NULL || list->is_unloading || list->loop_lists->is_closing)
         return false;
     return backlog->is_loaded && !backlog->is_failed && writer_has_room(backlog->writer);
 }
@@ -237,7 +219,7 @@ backlog_flush(struct task_list *list, bool is_last)
     backlog_kick(list);
 }
 
-/* The offer's row is durable: its list needs it in memory no more. */
+/* The offer's row is durable: its list no longer needs it in memory. */
 static void
 offer_stored(struct task_list *list, struct offer *offer)
 {
@@ -246,13 +228,13 @@ offer_stored(struct task_list *list, struct offer *offer)
     list_forget(list, offer);
     if (offer->task->number > backlog->written)
         backlog->written = offer->task->number;
-    matching_count(list->place->matching->counters.stored, 1);
+    matching_count(list->loop_lists->matching->counters.stored, 1);
     offer_row_done(offer);
     offer_free(offer);
 }
 
 void
-backlog_told(void *context, ticket_t durable, const struct error *failure)
+backlog_on_durable(void *context, ticket_t durable, const struct error *failure)
 {
     struct task_list *list = context;
     struct backlog *backlog = &list->backlog;
@@ -271,4 +253,5 @@ backlog_told(void *context, ticket_t durable, const struct error *failure)
         backlog->is_putting_away = false;
     backlog_flush(list, false);
     member_changed(list); /* they wait in the store now, perhaps for polls of other partitions */
+    task_list_check(list);
 }

@@ -1,15 +1,15 @@
-/* divide.c - how a list is divided is set: by an operator, or by the scaler that follows the load.
- * See family.h.
+/* divide.c - setting how a list is divided: by an operator, or by the scaler that follows the load.
+ * See partition_group.h.
  *
  * Both set a division of their own, which counts more than the settings: it is stored with the
- * list, and told when it is durable. The scaler looks at the load of the root: tasks go to all
- * write partitions in turn, so each has as much. Partitions are added at once and taken away in two
- * steps: first new tasks go there no more, then, when it is empty, polls neither. */
+ * list, and published when it is durable. The scaler looks at the load of the root: tasks go to all
+ * write partitions in turn, so each has as much. Partitions are added at once and removed in two
+ * steps: first they get no new tasks, then, once they are empty, no polls. */
 #include <math.h>
 
 #include "base/check.h"
 #include "fiber/clock.h"
-#include "fiber/mark.h"
+#include "fiber/probe.h"
 #include "matching/inside.h"
 #include "wire/maps.h"
 #include "wire/message.h"
@@ -64,8 +64,7 @@ division_message(const struct task_list *list, const struct division *division, 
     return config;
 }
 
-/* --- by an operator ------------------------------------------------------------------------------
- */
+/* --- by an operator --------------------------------------------------------------------------- */
 
 static size_t
 count_groups(const API(TaskListPartitionConfig) *config)
@@ -134,8 +133,8 @@ check_config(const API(TaskListPartitionConfig) *config, struct arena *arena)
 }
 
 struct dividing {
-    struct place *place;
-    struct address address;
+    struct loop_lists *loop_lists;
+    struct list_id list_id;
     API(TaskListPartitionConfig) *config;
     struct arena *arena;
     struct error *err;
@@ -150,7 +149,7 @@ is_same(const API(TaskListPartitionConfig) *one, const API(TaskListPartitionConf
     return slice_equal(message_encode(arena, &copy.base), message_encode(arena, &other->base));
 }
 
-/* Adopts it in memory; false: nothing changes. */
+/* Adopts the division in memory; false: nothing changes. */
 static bool
 set_config(struct task_list *list, API(TaskListPartitionConfig) *config, struct arena *arena)
 {
@@ -170,7 +169,7 @@ wait_recorded(struct task_list *list, int64_t version, struct arena *arena)
     list->users++;
     struct error *err = NULL;
     while (err == NULL && list->root->version_recorded < version) {
-        if (root_mark(list).version < version || list->place->is_drained) {
+        if (root_record_state(list).version < version || list->loop_lists->is_drained) {
             err = error_new(arena, ERR_UNAVAILABLE, "The partition config was not stored.");
             break;
         }
@@ -187,9 +186,9 @@ static void
 divide_on_loop(void *argument)
 {
     struct dividing *dividing = argument;
-    struct task_list *list = list_get(dividing->place, &dividing->address, LIST_NORMAL);
+    struct task_list *list = list_get(dividing->loop_lists, &dividing->list_id, LIST_NORMAL);
     struct dynamic_filter filter = list_filter(list);
-    const struct dynamic *dynamic = list->place->matching->options.dynamic;
+    const struct dynamic *dynamic = list->loop_lists->matching->options.dynamic;
     if (dynamic_flag(dynamic, DYNAMIC_ADAPTIVE_SCALER, &filter)) {
         dividing->err =
             error_new(dividing->arena, ERR_BAD_REQUEST,
@@ -213,26 +212,25 @@ matching_divide(struct matching *matching, const struct list_spot *spot,
         return err;
     API(TaskListPartitionConfig) wanted = *config;
     set_counts(&wanted);
-    struct dividing dividing = {.address = {spot->domain_id, spot->type, spot->name.list, 0},
+    struct dividing dividing = {.list_id = {spot->domain_id, spot->type, spot->name.list, 0},
                                 .config = &wanted,
                                 .arena = arena};
-    dividing.place = place_of(matching, &dividing.address);
-    err = loop_call(place_loop(dividing.place), divide_on_loop, &dividing, arena);
+    dividing.loop_lists = loop_lists_of(matching, &dividing.list_id);
+    err = loop_call(loop_lists_loop(dividing.loop_lists), divide_on_loop, &dividing, arena);
     return err != NULL ? err : dividing.err;
 }
 
-/* --- by the load ---------------------------------------------------------------------------------
- */
+/* --- by the load ------------------------------------------------------------------------------ */
 
 /* How many write partitions there should be. */
 static size_t
 wanted_writes(struct task_list *list, size_t writes)
 {
     struct dynamic_filter filter = list_filter(list);
-    const struct dynamic *dynamic = list->place->matching->options.dynamic;
+    const struct dynamic *dynamic = list->loop_lists->matching->options.dynamic;
     struct scaler *scaler = &list->member.scaler;
     int64_t now = clock_monotonic();
-    double rate = load_per_second(&list->load, now) * (double)writes;
+    double rate = task_load_per_second(&list->task_load, now) * (double)writes;
     double each = (double)dynamic_integer(dynamic, DYNAMIC_SCALER_UP_RATE, &filter);
     double factor = dynamic_number(dynamic, DYNAMIC_SCALER_DOWN_FACTOR, &filter);
     int64_t least = dynamic_integer(dynamic, DYNAMIC_SCALER_LEAST, &filter);
@@ -257,7 +255,7 @@ scale_reads(const struct root *root, struct division *division)
     size_t reads = division->reads;
     if (reads < division->writes)
         reads = division->writes;
-    while (reads > division->writes && root != NULL && root->parts[reads - 1].is_drained)
+    while (reads > division->writes && root != NULL && root->partition_states[reads - 1].is_drained)
         reads--;
     division->reads = reads;
     for (int32_t i = 0; i < (int32_t)reads; i++)
@@ -278,7 +276,7 @@ scaler_run(struct task_list *list)
     if (division.writes == before.writes && division.reads == before.reads)
         return;
     division_check(&division);
-    mark(division.writes > before.writes ? "partitions_added" : "partitions_taken_away");
+    probe(division.writes > before.writes ? "partitions_added" : "partitions_taken_away");
     scoped(arena_drop) struct arena *arena = arena_new(0);
     set_config(list, division_message(list, &division, arena), arena);
 }

@@ -1,17 +1,19 @@
-/* inside.h - task lists from inside. Only files of matching/ include it.
+/* inside.h - the inside of task lists. Only files of matching/ include it.
  *
  * matching.c is the way between loops, life.c begin and end; list.c lets offers and polls of one
  * list meet, arrive.c takes what comes to it; tend.c looks after a list from time to time;
  * pollers.c remembers who polled; backlog.c writes what does not fit into memory and deletes what
  * is done; outstanding.c keeps what was read; work.c holds the fibers that read; record.c knows how
- * rows look; describe.c tells. Lists of several partitions: family.h.
+ * rows look; describe.c shows lists to operators. Lists of several partitions: partition_group.h.
  *
- * An offer is a task in matching's hands. It lies in its own arena, which goes to the door with the
- * task. On its list it is in exactly one of:
- *   waiting    in memory, next for a poller; with its outbox row behind it, or its row in the store
- *   pending    to be stored, not given to the store yet
- *   in flight  given to the store, not known to be durable
- *   asks       a query, in memory only; next for a poller, before all others
+ * An offer is a task in matching's hands. It lies in its own arena, which goes to the caller with
+ * the task. On its list it is in exactly one of
+ *   - waiting: in memory, next for a poller; with its outbox row behind it, or its row in the store
+ *   - pending: to be stored, not given to the store yet
+ *   - in flight: given to the store, not known to be durable
+ *   - queries: a query, in memory only; next for a poller, before all others
+ *   - inbox: it came in a storm and was not looked at yet
+ *
  * The order of a list is: waiting, rows in the store that were not read yet, in flight, pending.
  *
  * Invariants of a backlog:
@@ -30,9 +32,9 @@
 #include "base/map.h"
 #include "cadenza/storage/v1/run.pb-c.h"
 #include "fiber/sync.h"
-#include "matching/family.h"
-#include "matching/load.h"
 #include "matching/matching.h"
+#include "matching/partition_group.h"
+#include "matching/task_load.h"
 
 #define LIMIT_RATE_DEFAULT 100000.0         /* tasks per second of a list; as Cadence shows it */
 #define TASKS_MAX          ((size_t)262144) /* in memory, of all lists together */
@@ -52,18 +54,18 @@
 #define SERVED_MAX         64               /* offers in a tick */
 #define SPILL_BATCH_TASKS  500
 #define RETRY_FIRST        (20 * NS_PER_MS) /* after the store failed a list */
-#define OUTCOME_MAX        (60 * NS_PER_S)  /* until a door has told what became of a stored task */
+#define OUTCOME_MAX        (60 * NS_PER_S)  /* until a caller said what became of a stored task */
 #define RETRY_MAX          (5 * NS_PER_S)
 
-enum errand { ERRAND_ADD, ERRAND_RETURN, ERRAND_FINISH, ERRAND_UNASK, ERRAND_VISIT };
+enum offer_action { OFFER_ADD, OFFER_RETURN, OFFER_FINISH, OFFER_CANCEL_QUERY, OFFER_FORWARD };
 
 struct offer {
     struct list node;
-    struct letter letter;
+    struct loop_message message;
     struct matching *matching;
     struct arena *arena; /* all of this */
     struct task *task;
-    enum errand errand;
+    enum offer_action offer_action;
     ticket_t ticket; /* in flight: the batch that it is in */
     bool is_known;   /* in list->known */
     int32_t host;    /* visiting: the partition whose poll it is for */
@@ -73,8 +75,8 @@ struct offer {
 struct outstanding {
     struct list node; /* in order of number */
     int64_t number;
-    struct offer *offer; /* in waiting; NULL: a door has the task */
-    int64_t handed;      /* when the door got it, monotonic */
+    struct offer *offer; /* in waiting; NULL: a caller has the task */
+    int64_t handed;      /* when the caller got it, monotonic */
     bool is_done;        /* one with a lower number is not */
 };
 
@@ -86,8 +88,8 @@ struct backlog {
     uint64_t guard;        /* of the partition, as it was read */
     uint64_t range;        /* of the next number: ours, or the one that we would take */
     int64_t number_next;
-    int64_t own_from;      /* lower numbers may be somebody else's in the store */
-    int64_t number_parked; /* the highest one in memory so far */
+    int64_t own_from;         /* lower numbers may be somebody else's in the store */
+    int64_t number_in_memory; /* the highest one in memory so far */
     struct list pending, in_flight;
     size_t pending_count;
     int64_t written, read, acked, deleted;
@@ -112,10 +114,10 @@ struct poller {
 };
 
 struct task_list {
-    struct place *place;
+    struct loop_lists *loop_lists;
     struct arena *arena;
     struct slice key;
-    const char *domain_id, *domain_name; /* domain_name: NULL until somebody told it */
+    const char *domain_id, *domain_name; /* domain_name: NULL until it is known */
     const char *name;                    /* of the whole list; see partition */
     const char *base_name;               /* of the normal list that it goes with; or "" */
     int32_t partition;                   /* 0: the first, which stands for the list */
@@ -125,19 +127,19 @@ struct task_list {
     struct list busy;  /* in place->busy */
     struct list waiting;
     size_t waiting_count;
-    struct list asks; /* queries */
-    size_t ask_count;
+    struct list queries; /* queries */
+    size_t query_count;
     struct map64 *known; /* offers with outbox rows, by a mix of shard and row */
-    struct list polls;   /* struct poll, who came first is first */
+    struct list polls;   /* struct poll, oldest first */
     size_t poll_count;
     struct limit limit;
-    struct map *group_loads; /* isolation group → struct load, the same of each; NULL: none */
-    struct load load;        /* new tasks */
-    double rate_asked;       /* by the newest poller that gave one */
-    struct timer throttle;   /* a token will be there */
-    struct timer isolation;  /* a task may go to any group */
+    struct map *group_loads;    /* isolation group → struct load, the same of each; NULL: none */
+    struct task_load task_load; /* new tasks */
+    double rate_requested;      /* by the newest poller that gave one */
+    struct timer throttle;      /* a token will be there */
+    struct timer isolation;     /* a task may go to any group */
     struct timer tend;
-    struct map *pollers;  /* identity → struct poller, who was seen longest ago is first */
+    struct map *pollers;  /* identity → struct poller, the one seen longest ago is first */
     int64_t used, polled; /* monotonic: newest add or poll; newest sign of a living poller */
     int64_t looked;       /* when the store was looked at last */
     unsigned users;       /* fibers that look at it: it stays */
@@ -149,12 +151,13 @@ struct task_list {
 };
 
 /* The lists of one loop. */
-struct place {
+struct loop_lists {
     struct matching *matching;
     struct map *lists;
-    struct map *families; /* root's key → struct family: lists of several partitions */
+    struct map
+        *partition_groups; /* root's key → struct partition_group: lists of several partitions */
     struct arena *scratch;
-    struct letter drain;
+    struct loop_message shutdown;
     bool is_drained;
     bool is_closing;
     struct latch workers;
@@ -175,69 +178,69 @@ struct turn {
 
 struct matching {
     struct matching_options options;
-    atomic_bool is_draining;
+    atomic_bool is_shutting_down;
     atomic_size_t held;                   /* offers */
     atomic_size_t held_by[DOMAIN_SHARES]; /* the same, by a hash of their domain */
-    atomic_size_t travelling;             /* letters between loops */
+    atomic_size_t travelling;             /* messages between loops */
     struct {
         struct counter *success, *success_sync, *timeouts, *expired, *stored, *passed_on;
     } counters; /* NULL without metrics */
     unsigned loops;
-    struct place places[];
+    struct loop_lists per_loop[];
 };
 
-/* --- matching.c --------------------------------------------------------------------------------
- */
+/* --- matching.c ------------------------------------------------------------------------------- */
 
-struct offer *offer_new(struct matching *matching, const struct task *task, enum errand errand);
+struct offer *offer_new(struct matching *matching, const struct task *task,
+                        enum offer_action offer_action);
 void offer_free(struct offer *offer);
-/* Lets the offer go to its poller or door: from now on the arena is theirs. */
+/* Gives the task to the poll: from now on the arena is the caller's. */
 void offer_hand_over(struct offer *offer, struct poll *poll);
 /* Sends it to the list that its task names now. */
 void offer_send(struct offer *offer);
-/* Sends it to a partition of its list, for one of its polls. It comes home by ERRAND_RETURN if
+/* Sends it to a partition of its list, for one of its polls. It comes home by OFFER_RETURN if
  * there is none any more. */
-void offer_visit(struct offer *offer, int32_t host);
-/* Tells the owner of the outbox row, if there is one, that it may go. */
+void offer_forward(struct offer *offer, int32_t host);
+/* Notifies the owner of the outbox row, if there is one, that the row may go. */
 void offer_row_done(struct offer *offer);
-/* Is there no room for one more task of the domain? */
+/* Is there no room for another task of the domain? */
 bool matching_is_full(struct matching *matching, const char *domain_id);
 /* Sends a parked poll home. */
-void poll_go_home(struct poll *poll, enum poll_end end);
+void poll_send_back(struct poll *poll, enum poll_end end);
 /* Where a list lives. */
-struct place *place_of(struct matching *matching, const struct address *address);
-struct address task_address(const struct task *task);
+struct loop_lists *loop_lists_of(struct matching *matching, const struct list_id *list_id);
+struct list_id list_id_of_task(const struct task *task);
 /* A task for a list by the name of a partition is for that partition. */
 void task_find_partition(struct task *task, struct arena *arena);
-struct address list_address(const struct task_list *list);
+struct list_id list_id_of(const struct task_list *list);
 /* In the arena; also the name of its partition in the store: domain ids have no slash. */
-struct slice address_key(const struct address *address, struct arena *arena);
-struct loop *place_loop(const struct place *place);
-/* Posts a letter that is never refused; counted until letter_arrived. */
-void matching_send(struct matching *matching, struct loop *to, struct letter *letter);
-void letter_arrived(struct matching *matching);
+struct slice list_id_key(const struct list_id *list_id, struct arena *arena);
+struct loop *loop_lists_loop(const struct loop_lists *loop_lists);
+/* Posts a message that is never refused; counted until message_arrived. */
+void matching_send(struct matching *matching, struct loop *to, struct loop_message *message);
+void message_arrived(struct matching *matching);
 void matching_count(struct counter *counter, uint64_t amount);
-struct place *place_here(struct matching *matching);
+struct loop_lists *loop_lists_here(struct matching *matching);
 /* False: the mailbox is full. */
-bool matching_try_send(struct matching *matching, struct loop *to, struct letter *letter);
-/* A recall that came while its poll was claimed goes home behind it. */
+bool matching_try_send(struct matching *matching, struct loop *to, struct loop_message *message);
+/* A recall that came while its poll was reserved follows it back. */
 void poll_return_recall(struct poll *poll);
 
-/* --- list.c: all on the list's loop, no yield ----------------------------------------------------
- */
+/* --- list.c: all on the list's loop, no yield ------------------------------------------------- */
 
-struct task_list *list_find(struct place *place, const struct address *address);
+struct task_list *list_find(struct loop_lists *loop_lists, const struct list_id *list_id);
 /* Finds it or makes it. */
-struct task_list *list_get(struct place *place, const struct address *address, enum list_kind kind);
-/* Everything in memory is gone without a trace; the writer must be closed. */
+struct task_list *list_get(struct loop_lists *loop_lists, const struct list_id *list_id,
+                           enum list_kind kind);
+/* Frees the list and everything in memory; the writer must be closed. */
 void list_free(struct task_list *list);
 bool list_is_sticky(const struct task_list *list);
 /* Takes an offer for the end of the list. */
 void list_add(struct task_list *list, struct offer *offer);
 /* The same, but if more come in this tick than can be served, lists take turns. */
 void list_receive(struct task_list *list, struct offer *offer);
-void place_serve_init(struct place *place);
-void place_serve_stop(struct place *place);
+void loop_lists_serve_init(struct loop_lists *loop_lists);
+void loop_lists_serve_stop(struct loop_lists *loop_lists);
 /* Takes an offer back to the front. */
 void list_return(struct task_list *list, struct offer *offer);
 void list_finish(struct task_list *list, struct offer *offer);
@@ -247,34 +250,35 @@ void list_withdraw(struct task_list *list, struct poll *poll);
 void list_set_rate(struct task_list *list);
 /* Waits until it is known what the store holds, or that it does not say. Yields. */
 void list_wait_loaded(struct task_list *list);
-/* Has a new task to be stored before it may go? */
+/* Must a new task be stored before it may go? */
 bool list_must_store(const struct task_list *list);
 /* The poll comes back empty when its time is over. */
 void poll_start_timer(struct task_list *list, struct poll *poll);
-/* The task that a token was taken for does not come. */
+/* Returns a token whose task did not come. */
 void list_return_token(struct task_list *list);
-/* May a task go now? If not, the list will try again when it may. */
+/* May a task go now? If not, the list tries again when one may. */
 bool list_has_token(struct task_list *list);
 /* Gives an offer that is in no list to the first poll. */
 void list_match(struct task_list *list, struct offer *offer);
 /* Gives an offer that is of no list any more to a poll of this list. */
 void list_give(struct task_list *list, struct offer *offer, struct poll *poll);
-/* The offer is a door's, or another partition's, from now on: what is kept of it stays. */
+/* The offer is a caller's, or another partition's, from now on; its row, if it is stored, stays
+ * outstanding. */
 void list_hand_out(struct task_list *list, struct offer *offer);
 /* The first that waits in memory and has not waited too long; NULL: none. */
 struct offer *list_first(struct task_list *list);
 /* Is the same task here already? Then this offer is gone. */
 bool list_merge(struct task_list *list, struct offer *offer);
-/* Remembers that (shard, row) is here. */
+/* Remembers that the offer of (shard, row) is here. */
 void list_know(struct task_list *list, struct offer *offer);
 /* Lets them meet as far as possible. */
 void list_dispatch(struct task_list *list);
-/* If the server itself works on the list, tells it that it is needed. */
+/* If the server itself works on the list, notifies it that it is needed. */
 void list_want(struct task_list *list);
 /* At the end of those that wait in memory. */
-void list_park(struct task_list *list, struct offer *offer);
+void list_add_waiting(struct task_list *list, struct offer *offer);
 /* Takes an offer out of those that wait in memory. */
-void list_unpark(struct task_list *list, struct offer *offer);
+void list_remove_waiting(struct task_list *list, struct offer *offer);
 /* Forgets that (shard, row) is here. */
 void list_forget(struct task_list *list, struct offer *offer);
 /* Drops an offer that waited too long. */
@@ -288,8 +292,7 @@ bool list_is_polled(const struct task_list *list);
 size_t list_bound(const struct task_list *list);
 struct dynamic_filter list_filter(const struct task_list *list);
 
-/* --- query.c
- * ---------------------------------------------------------------------------------------- */
+/* --- query.c ---------------------------------------------------------------------------------- */
 
 /* Takes out the first query that somebody waits for; NULL: none. */
 struct offer *list_take_query(struct task_list *list);
@@ -298,18 +301,17 @@ void list_dispatch_queries(struct task_list *list);
 /* Takes a query back to the front. */
 void list_return_query(struct task_list *list, struct offer *offer);
 /* Drops the query that the offer, which is gone then, names. */
-void list_unask(struct task_list *list, struct offer *offer);
+void list_cancel_query(struct task_list *list, struct offer *offer);
 /* Drops those that nobody waits for any more. */
 void list_expire_queries(struct task_list *list);
 
-/* --- isolation.c
- * --------------------------------------------------------------------------------- */
+/* --- isolation.c ------------------------------------------------------------------------------ */
 
 /* Do isolation groups count here? */
 bool list_is_isolated(const struct task_list *list);
 /* The poll that the offer may go to now; NULL: none, and if that is a matter of time, the list
  * tries again. A visitor from another partition does not wait for its group. */
-struct poll *list_choose_poll(struct task_list *list, const struct offer *offer, bool is_visitor);
+struct poll *list_choose_poll(struct task_list *list, const struct offer *offer, bool is_forwarded);
 /* A new task came. */
 void isolation_note(struct task_list *list, const struct task *task);
 /* New tasks of the group per second. */
@@ -318,26 +320,30 @@ void isolation_free(struct task_list *list);
 /* Lets tasks and polls meet where groups count. */
 void list_dispatch_isolated(struct task_list *list);
 
-/* --- tend.c
- * ---------------------------------------------------------------------------------------- */
+/* --- invariants.c ----------------------------------------------------------------------------- */
+
+/* The invariants of a list, its backlog and its root, at the end of each step. */
+void task_list_check(const struct task_list *list);
+/* Those of the backlog alone, where the list is in the middle of a step. */
+void backlog_check(const struct task_list *list);
+
+/* --- tend.c ----------------------------------------------------------------------------------- */
 
 /* Looks after the list now and then, from now on. */
 void list_tend_begin(struct task_list *list);
 /* Nothing is in memory but what is in the store, and nobody looks. */
 bool list_is_unused(const struct task_list *list);
 
-/* --- pollers.c
- * ------------------------------------------------------------------------------------- */
+/* --- pollers.c -------------------------------------------------------------------------------- */
 
 void pollers_note(struct task_list *list, const struct poll *poll);
-/* Forgets who was not seen for POLLERS_WINDOW. */
+/* Forgets pollers that were not seen for POLLERS_WINDOW. */
 void pollers_forget_old(struct task_list *list);
 void pollers_free(struct task_list *list);
 /* How many of the isolation group polled lately (matching.taskIsolationPollerWindow). */
 size_t pollers_of_group(const struct task_list *list, const char *group);
 
-/* --- backlog.c: no yield
- * ----------------------------------------------------------------------------- */
+/* --- backlog.c: no yield ---------------------------------------------------------------------- */
 
 void backlog_init(struct task_list *list);
 /* The writer must be closed. */
@@ -356,7 +362,7 @@ void backlog_number(struct task_list *list, struct offer *offer);
 void backlog_recall(struct task_list *list);
 /* The stored task is done. */
 void backlog_finish(struct task_list *list, int64_t number);
-/* The stored task was read, and waits in memory or is with a door. NULL: it was not read, or is
+/* The stored task was read, and waits in memory or is with a caller. NULL: it was not read, or is
  * done. */
 struct outstanding *backlog_find(const struct task_list *list, int64_t number);
 void backlog_note_read(struct task_list *list, int64_t number, struct offer *offer);
@@ -368,28 +374,26 @@ void backlog_flush(struct task_list *list, bool is_last);
 void backlog_delete_done(struct task_list *list);
 /* Drops what was read and is still in the store. */
 void backlog_forget_read(struct task_list *list);
-/* A door has a task for too long: all is read again. */
-void backlog_look_for_lost(struct task_list *list);
+/* A caller has had a task for too long: all rows are read again. */
+void backlog_find_lost(struct task_list *list);
 /* Stores all that is in memory. */
 void backlog_put_away(struct task_list *list);
 /* The writer was closed after a failure: what was in flight is pending again. */
 void backlog_recover(struct task_list *list);
-void backlog_told(void *context, ticket_t durable, const struct error *failure);
+void backlog_on_durable(void *context, ticket_t durable, const struct error *failure);
 
-/* --- work.c
- * ---------------------------------------------------------------------------------------- */
+/* --- work.c ----------------------------------------------------------------------------------- */
 
 /* Gives the list to a worker, if there is something to read, take or close. */
 void backlog_kick(struct task_list *list);
-void work_init(struct place *place);
-void work_free(struct place *place);
+void work_init(struct loop_lists *loop_lists);
+void work_free(struct loop_lists *loop_lists);
 /* Takes the list out of those that want a worker. */
 void work_forget(struct task_list *list);
 /* Ends all workers of this loop and closes all writers. Yields. */
-void place_stop(struct place *place);
+void loop_lists_stop(struct loop_lists *loop_lists);
 
-/* --- record.c
- * -------------------------------------------------------------------------------------- */
+/* --- record.c --------------------------------------------------------------------------------- */
 
 struct partition record_partition(const struct task_list *list);
 struct slice record_list_key(struct arena *arena);

@@ -6,23 +6,23 @@
 #include "base/check.h"
 #include "base/memory.h"
 #include "fiber/clock.h"
-#include "fiber/mark.h"
+#include "fiber/probe.h"
 #include "matching/inside.h"
 
 bool
 list_is_isolated(const struct task_list *list)
 {
     struct dynamic_filter filter = list_filter(list);
-    const struct dynamic *dynamic = list->place->matching->options.dynamic;
+    const struct dynamic *dynamic = list->loop_lists->matching->options.dynamic;
     return !list_is_sticky(list) && dynamic_flag(dynamic, DYNAMIC_TASK_LIST_ISOLATION, &filter);
 }
 
 static bool
-is_drained(const struct task_list *list, const char *group)
+is_isolation_group_drained(const struct task_list *list, const char *group)
 {
-    const struct matching_options *options = &list->place->matching->options;
-    return options->is_drained != NULL &&
-           options->is_drained(options->context, list->domain_id, group);
+    const struct matching_options *options = &list->loop_lists->matching->options;
+    return options->is_isolation_group_drained != NULL &&
+           options->is_isolation_group_drained(options->context, list->domain_id, group);
 }
 
 /* Is it one of those that the settings name? If they name none, all are. */
@@ -30,13 +30,13 @@ static bool
 is_known(const struct task_list *list, const char *group)
 {
     struct dynamic_filter filter = DYNAMIC_NO_FILTER;
-    const struct dynamic *dynamic = list->place->matching->options.dynamic;
+    const struct dynamic *dynamic = list->loop_lists->matching->options.dynamic;
     const char *const *groups =
-        dynamic_list(dynamic, DYNAMIC_ISOLATION_GROUPS, &filter, list->place->scratch);
+        dynamic_list(dynamic, DYNAMIC_ISOLATION_GROUPS, &filter, list->loop_lists->scratch);
     bool is_named = groups[0] == NULL;
     for (size_t i = 0; groups[i] != NULL; i++)
         is_named |= strcmp(groups[i], group) == 0;
-    arena_reset(list->place->scratch);
+    arena_reset(list->loop_lists->scratch);
     return is_named;
 }
 
@@ -49,10 +49,10 @@ leaks_at(const struct task_list *list, const struct offer *offer)
     if (group[0] == '\0' || task_is_query(offer->task))
         return 0;
     struct dynamic_filter filter = list_filter(list);
-    const struct dynamic *dynamic = list->place->matching->options.dynamic;
+    const struct dynamic *dynamic = list->loop_lists->matching->options.dynamic;
     int64_t leak =
         offer->task->created_time + dynamic_duration(dynamic, DYNAMIC_ISOLATION_DURATION, &filter);
-    if (leak <= clock_wall() || is_drained(list, group) || !is_known(list, group) ||
+    if (leak <= clock_wall() || is_isolation_group_drained(list, group) || !is_known(list, group) ||
         pollers_of_group(list, group) == 0)
         return 0;
     return leak;
@@ -65,7 +65,7 @@ poll_group(const struct poll *poll)
 }
 
 struct poll *
-list_choose_poll(struct task_list *list, const struct offer *offer, bool is_visitor)
+list_choose_poll(struct task_list *list, const struct offer *offer, bool is_forwarded)
 {
     if (list->poll_count == 0)
         return NULL;
@@ -76,7 +76,7 @@ list_choose_poll(struct task_list *list, const struct offer *offer, bool is_visi
     list_each(node, &list->polls) {
         struct poll *poll = list_entry(node, struct poll, node);
         bool is_same = strcmp(poll_group(poll), group) == 0;
-        if ((!is_same && any != NULL) || is_drained(list, poll_group(poll)))
+        if ((!is_same && any != NULL) || is_isolation_group_drained(list, poll_group(poll)))
             continue;
         if (is_same)
             return poll;
@@ -84,10 +84,10 @@ list_choose_poll(struct task_list *list, const struct offer *offer, bool is_visi
     }
     if (any == NULL)
         return NULL;
-    int64_t leak = is_visitor ? 0 : leaks_at(list, offer);
+    int64_t leak = is_forwarded ? 0 : leaks_at(list, offer);
     if (leak == 0) {
         if (group[0] != '\0')
-            mark("task_leaves_its_group");
+            probe("task_leaves_its_group");
         return any;
     }
     if (!timer_is_pending(&list->isolation)) /* the oldest comes first */
@@ -105,7 +105,7 @@ list_dispatch_isolated(struct task_list *list)
         if (list->poll_count == 0)
             break;
         if (offer_is_expired(offer, wall)) {
-            list_unpark(list, offer);
+            list_remove_waiting(list, offer);
             list_expire(list, offer);
             continue;
         }
@@ -115,14 +115,13 @@ list_dispatch_isolated(struct task_list *list)
         if (!list_has_token(list))
             break;
         check(poll->is_parked && poll->owner == list);
-        list_unpark(list, offer);
+        list_remove_waiting(list, offer);
         list_hand_out(list, offer);
         list_give(list, offer, poll);
     }
 }
 
-/* --- figures -------------------------------------------------------------------------------------
- */
+/* --- load ------------------------------------------------------------------------------------- */
 
 void
 isolation_note(struct task_list *list, const struct task *task)
@@ -133,33 +132,33 @@ isolation_note(struct task_list *list, const struct task *task)
     if (list->group_loads == NULL)
         list->group_loads = map_new();
     struct slice key = slice_text(group);
-    struct load *load = map_get(list->group_loads, key);
-    if (load == NULL && map_count(list->group_loads) < GROUPS_MAX) {
-        load = memory_zalloc(1, sizeof *load);
-        map_put(list->group_loads, key, load);
+    struct task_load *task_load = map_get(list->group_loads, key);
+    if (task_load == NULL && map_count(list->group_loads) < GROUPS_MAX) {
+        task_load = memory_zalloc(1, sizeof *task_load);
+        map_put(list->group_loads, key, task_load);
     }
     check(map_count(list->group_loads) <= GROUPS_MAX);
-    if (load != NULL)
-        load_note(load, clock_monotonic());
+    if (task_load != NULL)
+        task_load_note(task_load, clock_monotonic());
 }
 
 double
 isolation_load(const struct task_list *list, const char *group)
 {
-    struct load *load =
+    struct task_load *task_load =
         list->group_loads == NULL ? NULL : map_get(list->group_loads, slice_text(group));
-    return load == NULL ? 0 : load_per_second(load, clock_monotonic());
+    return task_load == NULL ? 0 : task_load_per_second(task_load, clock_monotonic());
 }
 
 void
 isolation_free(struct task_list *list)
 {
     size_t cursor = 0;
-    void *load;
+    void *task_load;
     if (list->group_loads == NULL)
         return;
     check(!timer_is_pending(&list->isolation));
-    while (map_next(list->group_loads, &cursor, NULL, &load))
-        memory_free(load);
+    while (map_next(list->group_loads, &cursor, NULL, &task_load))
+        memory_free(task_load);
     map_free(list->group_loads);
 }

@@ -1,6 +1,6 @@
 /* isolation_test.c - tasks and pollers of isolation groups. In simulation. */
 #include "base/test.h"
-#include "matching/fixture.h"
+#include "matching/test/fixture.h"
 #include "wire/message.h"
 
 #define SHORT (100 * NS_PER_MS)
@@ -10,161 +10,162 @@
     "matching.numTasklistWritePartitions: [{value: 3}]\n"
 
 static void
-poll_as(struct bench *bench, const char *group, struct probe *probe)
+poll_as(struct matching_fixture *matching_fixture, const char *group, struct test_poll *test_poll)
 {
-    bench->group = group;
-    bench->identity = group;
-    probe_start(bench, DECISIONS, probe, 10 * NS_PER_S);
+    matching_fixture->group = group;
+    matching_fixture->identity = group;
+    test_poll_start(matching_fixture, DECISIONS, test_poll, 10 * NS_PER_S);
 }
 
 /* Pollers of both groups wait: ten of ten tasks go to their own. */
 static void
-own_group(struct bench *bench)
+own_group(struct matching_fixture *matching_fixture)
 {
-    bench_take(bench, DECISIONS, SHORT); /* a divided list is known from then on */
+    fixture_take(matching_fixture, DECISIONS, SHORT); /* a divided list is known from then on */
     for (uint64_t row = 1; row <= 10; row++) {
-        struct probe other, own;
-        poll_as(bench, "b", &other); /* who came first */
-        poll_as(bench, "a", &own);
-        bench_sleep(bench, SHORT);
-        bench_add(bench, DECISIONS, row, row); /* of group a */
-        EXPECT_EQ(probe_wait(&own), POLL_MATCHED);
+        struct test_poll other, own;
+        poll_as(matching_fixture, "b", &other); /* who came first */
+        poll_as(matching_fixture, "a", &own);
+        fixture_sleep(matching_fixture, SHORT);
+        fixture_add(matching_fixture, DECISIONS, row, row); /* of group a */
+        EXPECT_EQ(test_poll_wait(&own), POLL_MATCHED);
         EXPECT_EQ(own.poll.task->schedule_id, (int64_t)row);
         EXPECT_TEXT(own.poll.task->isolation_group, "a");
         EXPECT(!other.is_back);
-        probe_finish(bench, &own);
-        matching_withdraw(bench->matching, &other.poll);
-        EXPECT_EQ(probe_wait(&other), POLL_WITHDRAWN);
+        test_poll_finish(matching_fixture, &own);
+        matching_withdraw(matching_fixture->matching, &other.poll);
+        EXPECT_EQ(test_poll_wait(&other), POLL_WITHDRAWN);
     }
 }
 
 TEST(isolation_group, a_task_goes_to_a_poller_of_its_group, "C-027")
 {
-    bench_run(own_group, ON, 1);
-    bench_run(own_group, ON, 2);
-    bench_run(own_group, ON THREE, 2);
+    fixture_run(own_group, ON, 1);
+    fixture_run(own_group, ON, 2);
+    fixture_run(own_group, ON THREE, 2);
 }
 
 static void
-no_isolation(struct bench *bench)
+no_isolation(struct matching_fixture *matching_fixture)
 {
-    struct probe other, own;
-    poll_as(bench, "b", &other);
-    bench_sleep(bench, SHORT);
-    poll_as(bench, "a", &own);
-    bench_sleep(bench, SHORT);
-    bench_add(bench, DECISIONS, 1, 1);
-    EXPECT_EQ(probe_wait(&other), POLL_MATCHED);
-    probe_finish(bench, &other);
-    matching_withdraw(bench->matching, &own.poll);
-    probe_wait(&own);
+    struct test_poll other, own;
+    poll_as(matching_fixture, "b", &other);
+    fixture_sleep(matching_fixture, SHORT);
+    poll_as(matching_fixture, "a", &own);
+    fixture_sleep(matching_fixture, SHORT);
+    fixture_add(matching_fixture, DECISIONS, 1, 1);
+    EXPECT_EQ(test_poll_wait(&other), POLL_MATCHED);
+    test_poll_finish(matching_fixture, &other);
+    matching_withdraw(matching_fixture->matching, &own.poll);
+    test_poll_wait(&own);
 }
 
 TEST(isolation_group, groups_do_not_count_where_isolation_is_off, "C-027")
 {
-    bench_run(no_isolation, NULL, 2);
+    fixture_run(no_isolation, NULL, 2);
 }
 
 /* Its own poller was there a moment ago, but is busy: the task waits for it 200 ms. */
 static void
-leak_in_time(struct bench *bench)
+leak_in_time(struct matching_fixture *matching_fixture)
 {
-    bench->group = bench->identity = "a";
-    EXPECT_EQ(bench_take(bench, DECISIONS, SHORT), 0);
-    struct probe other;
-    poll_as(bench, "b", &other);
-    bench_sleep(bench, SHORT);
-    bench->group = "a";
+    matching_fixture->group = matching_fixture->identity = "a";
+    EXPECT_EQ(fixture_take(matching_fixture, DECISIONS, SHORT), 0);
+    struct test_poll other;
+    poll_as(matching_fixture, "b", &other);
+    fixture_sleep(matching_fixture, SHORT);
+    matching_fixture->group = "a";
     int64_t began = clock_monotonic();
-    bench_add(bench, DECISIONS, 1, 1);
-    EXPECT_EQ(probe_wait(&other), POLL_MATCHED);
+    fixture_add(matching_fixture, DECISIONS, 1, 1);
+    EXPECT_EQ(test_poll_wait(&other), POLL_MATCHED);
     int64_t waited = (clock_monotonic() - began) / NS_PER_MS;
     EXPECT(waited >= 195 && waited < 230);
-    probe_finish(bench, &other);
+    test_poll_finish(matching_fixture, &other);
     /* Nobody of its group polled for two seconds: it does not wait. */
-    bench_sleep(bench, 2 * NS_PER_S);
-    poll_as(bench, "b", &other);
-    bench_sleep(bench, SHORT);
-    bench->group = "a";
+    fixture_sleep(matching_fixture, 2 * NS_PER_S);
+    poll_as(matching_fixture, "b", &other);
+    fixture_sleep(matching_fixture, SHORT);
+    matching_fixture->group = "a";
     began = clock_monotonic();
-    bench_add(bench, DECISIONS, 2, 2);
-    EXPECT_EQ(probe_wait(&other), POLL_MATCHED);
+    fixture_add(matching_fixture, DECISIONS, 2, 2);
+    EXPECT_EQ(test_poll_wait(&other), POLL_MATCHED);
     EXPECT(clock_monotonic() - began < 20 * NS_PER_MS);
-    probe_finish(bench, &other);
+    test_poll_finish(matching_fixture, &other);
 }
 
 TEST(isolation_group, without_a_poller_of_its_group_a_task_goes_to_any, "C-028")
 {
-    bench_run(leak_in_time, ON, 1);
-    bench_run(leak_in_time, ON, 3);
+    fixture_run(leak_in_time, ON, 1);
+    fixture_run(leak_in_time, ON, 3);
 }
 
 /* A task that waits for its group keeps none of another group waiting. */
 static void
-overtake(struct bench *bench)
+overtake(struct matching_fixture *matching_fixture)
 {
-    bench->group = bench->identity = "a";
-    EXPECT_EQ(bench_take(bench, DECISIONS, SHORT), 0);
-    bench_add(bench, DECISIONS, 1, 1);
-    struct probe other;
-    poll_as(bench, "b", &other);
-    bench_sleep(bench, 10 * NS_PER_MS);
+    matching_fixture->group = matching_fixture->identity = "a";
+    EXPECT_EQ(fixture_take(matching_fixture, DECISIONS, SHORT), 0);
+    fixture_add(matching_fixture, DECISIONS, 1, 1);
+    struct test_poll other;
+    poll_as(matching_fixture, "b", &other);
+    fixture_sleep(matching_fixture, 10 * NS_PER_MS);
     int64_t began = clock_monotonic();
-    bench_add(bench, DECISIONS, 2, 2);
-    EXPECT_EQ(probe_wait(&other), POLL_MATCHED);
+    fixture_add(matching_fixture, DECISIONS, 2, 2);
+    EXPECT_EQ(test_poll_wait(&other), POLL_MATCHED);
     EXPECT_EQ(other.poll.task->schedule_id, 2);
     EXPECT(clock_monotonic() - began < 20 * NS_PER_MS);
-    probe_finish(bench, &other);
-    bench->group = "b";
-    EXPECT_EQ(bench_take(bench, DECISIONS, NS_PER_S), 1);
+    test_poll_finish(matching_fixture, &other);
+    matching_fixture->group = "b";
+    EXPECT_EQ(fixture_take(matching_fixture, DECISIONS, NS_PER_S), 1);
 }
 
 TEST(isolation_group, a_task_that_waits_for_its_group_holds_up_nobody, "C-028")
 {
-    bench_run(overtake, ON, 2);
+    fixture_run(overtake, ON, 2);
 }
 
 static void
-drain(struct bench *bench)
+drain(struct matching_fixture *matching_fixture)
 {
-    bench->drained = "a";
-    struct probe drained;
-    poll_as(bench, "a", &drained);
-    bench_sleep(bench, SHORT);
-    bench_add(bench, DECISIONS, 1, 3);
-    bench_sleep(bench, SHORT);
+    matching_fixture->drained = "a";
+    struct test_poll drained;
+    poll_as(matching_fixture, "a", &drained);
+    fixture_sleep(matching_fixture, SHORT);
+    fixture_add(matching_fixture, DECISIONS, 1, 3);
+    fixture_sleep(matching_fixture, SHORT);
     EXPECT(!drained.is_back);
-    bench->group = "b"; /* its tasks go to another group at once */
-    EXPECT(bench_take(bench, DECISIONS, SHORT) > 0);
-    bench->drained = NULL;
-    bench_add(bench, DECISIONS, 4, 4); /* looks again */
-    bench_sleep(bench, SHORT);
-    bench->group = "a";
-    bench_add(bench, DECISIONS, 5, 5);
-    EXPECT_EQ(probe_wait(&drained), POLL_MATCHED);
-    probe_finish(bench, &drained);
+    matching_fixture->group = "b"; /* its tasks go to another group at once */
+    EXPECT(fixture_take(matching_fixture, DECISIONS, SHORT) > 0);
+    matching_fixture->drained = NULL;
+    fixture_add(matching_fixture, DECISIONS, 4, 4); /* looks again */
+    fixture_sleep(matching_fixture, SHORT);
+    matching_fixture->group = "a";
+    fixture_add(matching_fixture, DECISIONS, 5, 5);
+    EXPECT_EQ(test_poll_wait(&drained), POLL_MATCHED);
+    test_poll_finish(matching_fixture, &drained);
 }
 
 TEST(isolation_group, a_poller_of_a_drained_group_gets_nothing, "C-029")
 {
-    bench_run(drain, ON, 2);
+    fixture_run(drain, ON, 2);
 }
 
 /* What is told of groups: who polled in the last two seconds, how many tasks came. */
 static void
-figures(struct bench *bench)
+group_status(struct matching_fixture *matching_fixture)
 {
     struct list_spot spot = {TASK_DECISION, "domain", {"orders", 0}};
-    API(DescribeTaskListResponse) *told =
-        message_new(bench->arena, API_TYPE(describe_task_list_response));
-    bench->group = bench->identity = "a";
+    API(DescribeTaskListResponse) *response =
+        message_new(matching_fixture->arena, API_TYPE(describe_task_list_response));
+    matching_fixture->group = matching_fixture->identity = "a";
     for (uint64_t i = 1; i <= 60; i++) {
-        bench_add(bench, DECISIONS, i, i);
-        bench_sleep(bench, 200 * NS_PER_MS);
+        fixture_add(matching_fixture, DECISIONS, i, i);
+        fixture_sleep(matching_fixture, 200 * NS_PER_MS);
     }
-    EXPECT(bench_take(bench, DECISIONS, SHORT) > 0);
-    EXPECT_OK(matching_describe(bench->matching, &spot, true, bench->arena, told));
-    const API(TaskListStatus) *status = told->task_list_status;
+    EXPECT(fixture_take(matching_fixture, DECISIONS, SHORT) > 0);
+    EXPECT_OK(matching_describe(matching_fixture->matching, &spot, true, matching_fixture->arena,
+                                response));
+    const API(TaskListStatus) *status = response->task_list_status;
     EXPECT_EQ(status->n_isolation_group_metrics, 2);
     EXPECT_TEXT(status->isolation_group_metrics[0]->key, "a");
     EXPECT_EQ(status->isolation_group_metrics[0]->value->poller_count, 1);
@@ -177,5 +178,5 @@ figures(struct bench *bench)
 
 TEST(isolation_group, the_figures_of_each_group_are_shown)
 {
-    bench_run(figures, ON "system.allIsolationGroups: [{value: [a, b]}]", 2);
+    fixture_run(group_status, ON "system.allIsolationGroups: [{value: [a, b]}]", 2);
 }

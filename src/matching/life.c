@@ -17,7 +17,7 @@ count_init(struct matching *matching)
     matching->counters.timeouts =
         metrics_counter(metrics, "poll_timeouts", "Polls that got nothing", NULL);
     matching->counters.expired =
-        metrics_counter(metrics, "expired_tasks", "Tasks dropped since they waited too long", NULL);
+        metrics_counter(metrics, "expired_tasks", "Tasks that expired while they waited", NULL);
     matching->counters.stored =
         metrics_counter(metrics, "tasks_stored", "Tasks written to the store by their list", NULL);
     matching->counters.passed_on = metrics_counter(
@@ -29,47 +29,47 @@ matching_new(const struct matching_options *options)
 {
     unsigned loops = loop_count();
     struct matching *matching =
-        memory_zalloc(1, sizeof *matching + loops * sizeof matching->places[0]);
+        memory_zalloc(1, sizeof *matching + loops * sizeof matching->per_loop[0]);
     matching->options = *options;
     matching->loops = loops;
     for (unsigned i = 0; i < loops; i++) {
-        struct place *place = &matching->places[i];
-        place->matching = matching;
-        place->lists = map_new();
-        place->families = map_new();
-        place->scratch = arena_new(1024);
-        work_init(place);
-        place_serve_init(place);
-        latch_init(&place->workers, 0);
+        struct loop_lists *loop_lists = &matching->per_loop[i];
+        loop_lists->matching = matching;
+        loop_lists->lists = map_new();
+        loop_lists->partition_groups = map_new();
+        loop_lists->scratch = arena_new(1024);
+        work_init(loop_lists);
+        loop_lists_serve_init(loop_lists);
+        latch_init(&loop_lists->workers, 0);
     }
     count_init(matching);
     return matching;
 }
 
 static void
-place_drain(struct letter *letter)
+loop_lists_shut_down(struct loop_message *message)
 {
-    struct place *place = container_of(letter, struct place, drain);
-    place->is_drained = true;
+    struct loop_lists *loop_lists = container_of(message, struct loop_lists, shutdown);
+    loop_lists->is_drained = true;
     size_t cursor = 0;
     void *value;
-    while (map_next(place->lists, &cursor, NULL, &value)) {
+    while (map_next(loop_lists->lists, &cursor, NULL, &value)) {
         struct task_list *list = value;
         while (!list_is_empty(&list->polls))
-            poll_go_home(list_entry(list->polls.next, struct poll, node), POLL_EMPTY);
+            poll_send_back(list_entry(list->polls.next, struct poll, node), POLL_EMPTY);
     }
-    letter_arrived(place->matching);
+    message_arrived(loop_lists->matching);
 }
 
 void
-matching_drain(struct matching *matching)
+matching_shut_down(struct matching *matching)
 {
-    if (atomic_exchange(&matching->is_draining, true))
+    if (atomic_exchange(&matching->is_shutting_down, true))
         return;
     for (unsigned i = 0; i < matching->loops; i++) {
-        struct place *place = &matching->places[i];
-        place->drain.deliver = place_drain;
-        matching_send(matching, place_loop(place), &place->drain);
+        struct loop_lists *loop_lists = &matching->per_loop[i];
+        loop_lists->shutdown.deliver = loop_lists_shut_down;
+        matching_send(matching, loop_lists_loop(loop_lists), &loop_lists->shutdown);
     }
 }
 
@@ -87,7 +87,7 @@ nap_over(struct timer *timer)
     fiber_wake(nap->fiber);
 }
 
-/* Deaf to cancel. */
+/* Cannot be cancelled. */
 static void
 nap_for(int64_t duration)
 {
@@ -99,32 +99,32 @@ nap_for(int64_t duration)
 }
 
 static void
-place_close(void *argument)
+loop_lists_close(void *argument)
 {
-    struct place *place = argument;
-    place_stop(place);
+    struct loop_lists *loop_lists = argument;
+    loop_lists_stop(loop_lists);
     size_t cursor = 0;
     void *value;
-    while (map_next(place->lists, &cursor, NULL, &value))
+    while (map_next(loop_lists->lists, &cursor, NULL, &value))
         list_free(value);
-    check(map_count(place->lists) == 0);
-    map_free(place->lists);
-    families_free(place);
-    work_free(place);
-    arena_free(place->scratch);
+    check(map_count(loop_lists->lists) == 0);
+    map_free(loop_lists->lists);
+    partition_groups_free(loop_lists);
+    work_free(loop_lists);
+    arena_free(loop_lists->scratch);
 }
 
 struct closing {
-    struct letter letter;
-    struct place *place;
-    struct loop *home;
+    struct loop_message message;
+    struct loop_lists *loop_lists;
+    struct loop *caller_loop;
     struct latch *open;
 };
 
 static void
-closing_done(struct letter *letter)
+closing_done(struct loop_message *message)
 {
-    struct closing *closing = container_of(letter, struct closing, letter);
+    struct closing *closing = container_of(message, struct closing, message);
     latch_done(closing->open);
 }
 
@@ -132,32 +132,32 @@ static void
 closing_fiber(void *argument)
 {
     struct closing *closing = argument;
-    place_close(closing->place);
-    closing->letter.deliver = closing_done;
-    loop_post_answer(closing->home, &closing->letter);
+    loop_lists_close(closing->loop_lists);
+    closing->message.deliver = closing_done;
+    loop_post_answer(closing->caller_loop, &closing->message);
 }
 
 static void
-closing_arrived(struct letter *letter)
+closing_arrived(struct loop_message *message)
 {
-    fiber_start("matching close", closing_fiber, container_of(letter, struct closing, letter));
+    fiber_start("matching close", closing_fiber, container_of(message, struct closing, message));
 }
 
 void
 matching_free(struct matching *matching)
 {
     check(loop_index(loop_self()) == 0);
-    matching_drain(matching);
+    matching_shut_down(matching);
     while (atomic_load(&matching->travelling) > 0)
         nap_for(NS_PER_MS);
     struct latch open;
     latch_init(&open, matching->loops);
     struct closing *closings = memory_zalloc(matching->loops, sizeof *closings);
     for (unsigned i = 0; i < matching->loops; i++) {
-        closings[i] =
-            (struct closing){.place = &matching->places[i], .home = loop_self(), .open = &open};
-        closings[i].letter.deliver = closing_arrived;
-        loop_post_answer(loop_at(i), &closings[i].letter);
+        closings[i] = (struct closing){
+            .loop_lists = &matching->per_loop[i], .caller_loop = loop_self(), .open = &open};
+        closings[i].message.deliver = closing_arrived;
+        loop_post_answer(loop_at(i), &closings[i].message);
     }
     latch_wait(&open);
     check(atomic_load(&matching->held) == 0);

@@ -1,7 +1,7 @@
 /* limit_test.c - the bucket of tokens by itself, and in lists. */
 #include "base/limit.h"
 #include "base/test.h"
-#include "matching/fixture.h"
+#include "matching/test/fixture.h"
 
 TEST(limit, a_second_brings_the_rate_and_more_is_not_saved)
 {
@@ -64,67 +64,67 @@ TEST(limit, a_lower_rate_takes_away_what_was_saved)
 
 /* Milliseconds until `count` tasks were given out, with a new poll as soon as one is back. */
 static int64_t
-time_to_take(struct bench *bench, int count)
+time_to_take(struct matching_fixture *matching_fixture, int count)
 {
     int64_t began = clock_monotonic();
     for (int i = 0; i < count; i++)
-        EXPECT(bench_take(bench, ACTIVITIES, 60 * NS_PER_S) != 0);
+        EXPECT(fixture_take(matching_fixture, ACTIVITIES, 60 * NS_PER_S) != 0);
     return (clock_monotonic() - began) / NS_PER_MS;
 }
 
 static void
-rate_of_pollers(struct bench *bench)
+rate_of_pollers(struct matching_fixture *matching_fixture)
 {
-    bench_add(bench, ACTIVITIES, 1, 300);
-    bench->rate = 10;
-    EXPECT(time_to_take(bench, 10) < 100); /* what a second brings may go at once */
-    int64_t slow = time_to_take(bench, 20);
+    fixture_add(matching_fixture, ACTIVITIES, 1, 300);
+    matching_fixture->rate = 10;
+    EXPECT(time_to_take(matching_fixture, 10) < 100); /* what a second brings may go at once */
+    int64_t slow = time_to_take(matching_fixture, 20);
     EXPECT(slow >= 1900 && slow < 2300);
-    bench->rate = 100; /* the newest poller's counts */
-    EXPECT(time_to_take(bench, 1) < 150);
-    bench->rate = -1; /* one that asks for nothing changes nothing */
-    int64_t faster = time_to_take(bench, 100);
+    matching_fixture->rate = 100; /* the newest poller's counts */
+    EXPECT(time_to_take(matching_fixture, 1) < 150);
+    matching_fixture->rate = -1; /* one that asks for nothing changes nothing */
+    int64_t faster = time_to_take(matching_fixture, 100);
     EXPECT(faster >= 900 && faster < 1200);
-    bench->rate = 0;
-    EXPECT_EQ(bench_take(bench, ACTIVITIES, 30 * NS_PER_S), 0);
-    bench->rate = 0.5; /* one in two seconds */
-    EXPECT(time_to_take(bench, 1) <= 2100);
-    int64_t slowest = time_to_take(bench, 3);
+    matching_fixture->rate = 0;
+    EXPECT_EQ(fixture_take(matching_fixture, ACTIVITIES, 30 * NS_PER_S), 0);
+    matching_fixture->rate = 0.5; /* one in two seconds */
+    EXPECT(time_to_take(matching_fixture, 1) <= 2100);
+    int64_t slowest = time_to_take(matching_fixture, 3);
     EXPECT(slowest >= 5900 && slowest <= 6200);
 }
 
 TEST(limit, an_activity_list_gives_out_as_many_tasks_per_second_as_its_newest_poller_asks_for,
      "C-009", "A-122")
 {
-    bench_run(rate_of_pollers, NULL, 1);
-    bench_run(rate_of_pollers, NULL, 2);
+    fixture_run(rate_of_pollers, NULL, 1);
+    fixture_run(rate_of_pollers, NULL, 2);
 }
 
 static void
-rate_by_setting(struct bench *bench)
+rate_by_setting(struct matching_fixture *matching_fixture)
 {
-    bench_add(bench, ACTIVITIES, 1, 50);
-    bench->rate = 1;
-    EXPECT(time_to_take(bench, 20) < 100);
-    int64_t rest = time_to_take(bench, 20);
+    fixture_add(matching_fixture, ACTIVITIES, 1, 50);
+    matching_fixture->rate = 1;
+    EXPECT(time_to_take(matching_fixture, 20) < 100);
+    int64_t rest = time_to_take(matching_fixture, 20);
     EXPECT(rest >= 900 && rest < 1200);
 }
 
 TEST(limit, the_setting_overrides_the_rate_that_pollers_ask_for, "C-010")
 {
-    bench_run(rate_by_setting, "matching.overrideTaskListRps: [{value: 20}]", 2);
+    fixture_run(rate_by_setting, "matching.overrideTaskListRps: [{value: 20}]", 2);
 }
 
 static void
-rate_of_decisions(struct bench *bench)
+rate_of_decisions(struct matching_fixture *matching_fixture)
 {
-    bench_add(bench, DECISIONS, 1, 300);
-    bench->rate = 1;
-    bench_expect(bench, DECISIONS, 1, 300);
+    fixture_add(matching_fixture, DECISIONS, 1, 300);
+    matching_fixture->rate = 1;
+    fixture_expect(matching_fixture, DECISIONS, 1, 300);
     EXPECT(clock_monotonic() < 2 * NS_PER_S);
 }
 
 TEST(limit, decision_lists_have_no_limit)
 {
-    bench_run(rate_of_decisions, NULL, 2);
+    fixture_run(rate_of_decisions, NULL, 2);
 }

@@ -1,40 +1,39 @@
 /* list.c - one list: offers meet polls. See inside.h.
  *
- * Whoever comes first waits for the other: either polls wait or offers do, unless the list gives
+ * Either polls wait or offers do, unless the list gives
  * out only so many tasks per second. Nothing here yields; what has to be read or taken first is
  * left to a worker (work.c), which calls list_dispatch when it is done. */
 #include "base/check.h"
 #include "base/memory.h"
 #include "fiber/clock.h"
-#include "fiber/mark.h"
+#include "fiber/probe.h"
 #include "matching/inside.h"
 
-/* --- finding ------------------------------------------------------------------------------------
- */
+/* --- finding ---------------------------------------------------------------------------------- */
 
 struct slice
-address_key(const struct address *address, struct arena *arena)
+list_id_key(const struct list_id *list_id, struct arena *arena)
 {
-    const char *word = address->type == TASK_DECISION ? "decision" : "activity";
-    if (address->partition == 0) { /* for every task and poll: not by a format */
-        size_t domain = strlen(address->domain_id), name = strlen(address->name);
+    const char *word = list_id->type == TASK_DECISION ? "decision" : "activity";
+    if (list_id->partition == 0) { /* for every task and poll: not by a format */
+        size_t domain = strlen(list_id->domain_id), name = strlen(list_id->name);
         size_t length = domain + strlen("/decision/") + name;
-        char *text = arena_alloc(arena, length), *at = mempcpy(text, address->domain_id, domain);
+        char *text = arena_alloc(arena, length), *at = mempcpy(text, list_id->domain_id, domain);
         *at++ = '/';
         at = mempcpy(at, word, strlen("decision")); /* both words have this length */
         *at++ = '/';
-        memcpy(at, address->name, name);
+        memcpy(at, list_id->name, name);
         return slice_of(text, length);
     }
     /* Not by the name that it shows: that could be the name of a list, too. */
-    return slice_text(arena_format(arena, "%s/%s.%d/%s", address->domain_id, word,
-                                   (int)address->partition, address->name));
+    return slice_text(arena_format(arena, "%s/%s.%d/%s", list_id->domain_id, word,
+                                   (int)list_id->partition, list_id->name));
 }
 
-struct address
-list_address(const struct task_list *list)
+struct list_id
+list_id_of(const struct task_list *list)
 {
-    return (struct address){list->domain_id, list->type, list->name, list->partition};
+    return (struct list_id){list->domain_id, list->type, list->name, list->partition};
 }
 
 static void
@@ -50,19 +49,19 @@ isolation_over(struct timer *timer)
 }
 
 static struct task_list *
-list_new(struct place *place, const struct address *address)
+list_new(struct loop_lists *loop_lists, const struct list_id *list_id)
 {
-    const struct matching_options *options = &place->matching->options;
+    const struct matching_options *options = &loop_lists->matching->options;
     struct arena *arena = arena_new(512);
     struct task_list *list = arena_make(arena, struct task_list);
     int64_t now = clock_monotonic();
-    list->place = place;
+    list->loop_lists = loop_lists;
     list->arena = arena;
-    list->key = address_key(address, arena);
-    list->domain_id = arena_text(arena, address->domain_id);
-    list->name = arena_text(arena, address->name);
-    list->partition = address->partition;
-    list->type = address->type;
+    list->key = list_id_key(list_id, arena);
+    list->domain_id = arena_text(arena, list_id->domain_id);
+    list->name = arena_text(arena, list_id->name);
+    list->partition = list_id->partition;
+    list->type = list_id->type;
     list->base_name = "";
     const char *domain_name = options->domain_name == NULL
                                   ? NULL
@@ -74,11 +73,11 @@ list_new(struct place *place, const struct address *address)
     list_init(&list->inbox);
     list_init(&list->busy);
     list_init(&list->waiting);
-    list_init(&list->asks);
+    list_init(&list->queries);
     list_init(&list->polls);
     list->known = map64_new();
     list->pollers = map_new();
-    list->rate_asked = LIMIT_RATE_DEFAULT;
+    list->rate_requested = LIMIT_RATE_DEFAULT;
     limit_init(&list->limit, LIMIT_RATE_DEFAULT, now);
     timer_init(&list->throttle, throttle_over);
     timer_init(&list->isolation, isolation_over);
@@ -88,15 +87,15 @@ list_new(struct place *place, const struct address *address)
     member_init(list);
     list_tend_begin(list);
     check(list->partition >= 0 && list->partition < PARTITIONS_MAX);
-    map_put(place->lists, list->key, list);
+    map_put(loop_lists->lists, list->key, list);
     return list;
 }
 
 struct task_list *
-list_find(struct place *place, const struct address *address)
+list_find(struct loop_lists *loop_lists, const struct list_id *list_id)
 {
-    struct task_list *list = map_get(place->lists, address_key(address, place->scratch));
-    arena_reset(place->scratch);
+    struct task_list *list = map_get(loop_lists->lists, list_id_key(list_id, loop_lists->scratch));
+    arena_reset(loop_lists->scratch);
     return list;
 }
 
@@ -110,12 +109,12 @@ is_blank(const struct task_list *list)
 }
 
 struct task_list *
-list_get(struct place *place, const struct address *address, enum list_kind kind)
+list_get(struct loop_lists *loop_lists, const struct list_id *list_id, enum list_kind kind)
 {
-    check(place_loop(place) == loop_self());
-    struct task_list *list = list_find(place, address);
+    check(loop_lists_loop(loop_lists) == loop_self());
+    struct task_list *list = list_find(loop_lists, list_id);
     if (list == NULL)
-        list = list_new(place, address);
+        list = list_new(loop_lists, list_id);
     if (list->kind != kind && is_blank(list))
         list->kind = kind;
     return list;
@@ -142,7 +141,7 @@ list_free(struct task_list *list)
     list_remove(&list->busy);
     free_offers(list, &list->inbox);
     free_offers(list, &list->waiting);
-    free_offers(list, &list->asks);
+    free_offers(list, &list->queries);
     free_offers(list, &list->backlog.pending);
     free_offers(list, &list->backlog.in_flight);
     backlog_free(list);
@@ -151,13 +150,12 @@ list_free(struct task_list *list)
     member_free(list);
     check(map64_count(list->known) == 0);
     map64_free(list->known);
-    void *removed = map_remove(list->place->lists, list->key);
+    void *removed = map_remove(list->loop_lists->lists, list->key);
     check(removed == list);
     arena_free(list->arena);
 }
 
-/* --- what it is --------------------------------------------------------------------------------
- */
+/* --- what it is ------------------------------------------------------------------------------- */
 
 bool
 list_is_sticky(const struct task_list *list)
@@ -179,7 +177,7 @@ list_filter(const struct task_list *list)
 static const struct dynamic *
 settings(const struct task_list *list)
 {
-    return list->place->matching->options.dynamic;
+    return list->loop_lists->matching->options.dynamic;
 }
 
 size_t
@@ -187,7 +185,7 @@ list_bound(const struct task_list *list)
 {
     struct dynamic_filter filter = list_filter(list);
     int64_t bound = dynamic_integer(settings(list), DYNAMIC_TASKS_IN_MEMORY, &filter);
-    bool is_tight = atomic_load(&list->place->matching->held) > TASKS_MAX / 2;
+    bool is_tight = atomic_load(&list->loop_lists->matching->held) > TASKS_MAX / 2;
     if (is_tight && bound > TASKS_TIGHT)
         bound = TASKS_TIGHT;
     return bound < 0 ? 0 : (size_t)bound;
@@ -205,8 +203,7 @@ offer_is_expired(const struct offer *offer, int64_t wall)
     return offer->task->expiry_time != 0 && offer->task->expiry_time <= wall;
 }
 
-/* --- one task, one offer ------------------------------------------------------------------------
- */
+/* --- one task, one offer ---------------------------------------------------------------------- */
 
 /* A hint only: two rows may share a number, and then the older is not found any more. */
 static uint64_t
@@ -244,7 +241,8 @@ list_forget(struct task_list *list, struct offer *offer)
     offer->is_known = false;
 }
 
-/* The shard was taken anew and offers what is here already: one is enough, for the new owner. */
+/* The shard has a new owner and offers what is here already: one offer is enough, and it counts for
+ * the new owner. */
 bool
 list_merge(struct task_list *list, struct offer *offer)
 {
@@ -252,18 +250,17 @@ list_merge(struct task_list *list, struct offer *offer)
     if (known == NULL)
         return false;
     check(known != offer && known->is_known && !offer->is_known);
-    mark("task_offered_again");
+    probe("task_offered_again");
     if (offer->task->range_id > known->task->range_id)
         known->task->range_id = offer->task->range_id;
     offer_free(offer);
     return true;
 }
 
-/* --- waiting in memory --------------------------------------------------------------------------
- */
+/* --- waiting in memory ------------------------------------------------------------------------ */
 
 void
-list_park(struct task_list *list, struct offer *offer)
+list_add_waiting(struct task_list *list, struct offer *offer)
 {
     check(list_is_empty(&offer->node));
     backlog_number(list, offer);
@@ -272,7 +269,7 @@ list_park(struct task_list *list, struct offer *offer)
 }
 
 void
-list_unpark(struct task_list *list, struct offer *offer)
+list_remove_waiting(struct task_list *list, struct offer *offer)
 {
     check(list->waiting_count > 0);
     list_remove(&offer->node);
@@ -283,8 +280,8 @@ void
 list_expire(struct task_list *list, struct offer *offer)
 {
     check(list_is_empty(&offer->node));
-    mark("task_expired");
-    matching_count(list->place->matching->counters.expired, 1);
+    probe("task_expired");
+    matching_count(list->loop_lists->matching->counters.expired, 1);
     list_forget(list, offer);
     offer_row_done(offer);
     if (offer->task->row == 0)
@@ -298,17 +295,17 @@ list_pass_on_one(struct task_list *list, struct offer *offer)
     struct task *task = offer->task;
     check(list_is_sticky(list) && list_is_empty(&offer->node));
     if (task->normal_list[0] == '\0') { /* there is nobody else */
-        list_park(list, offer);
+        list_add_waiting(list, offer);
         return;
     }
     list_forget(list, offer);
-    mark("sticky_task_passed_on");
-    matching_count(list->place->matching->counters.passed_on, 1);
+    probe("sticky_task_passed_on");
+    matching_count(list->loop_lists->matching->counters.passed_on, 1);
     task->kind = LIST_NORMAL;
     task->list = task->normal_list;
     task->normal_list = "";
     task->number = 0;
-    offer->errand = ERRAND_ADD;
+    offer->offer_action = OFFER_ADD;
     offer_send(offer);
 }
 
@@ -325,14 +322,14 @@ list_pass_on(struct task_list *list)
         list_pass_on_one(list, list_entry(node, struct offer, node));
 }
 
-/* --- meeting -------------------------------------------------------------------------------------
- */
+/* --- meeting ---------------------------------------------------------------------------------- */
 
 static double
-rate_asked(const struct task_list *list)
+rate_requested(const struct task_list *list)
 {
-    const struct family *family = list->partition == 0 ? NULL : family_of(list);
-    return family == NULL ? list->rate_asked : family->rate_asked;
+    const struct partition_group *partition_group =
+        list->partition == 0 ? NULL : partition_group_of(list);
+    return partition_group == NULL ? list->rate_requested : partition_group->rate_requested;
 }
 
 void
@@ -345,7 +342,7 @@ list_set_rate(struct task_list *list)
         filter.task_list_name = list->base_name;
     double rate = dynamic_number(settings(list), DYNAMIC_TASK_LIST_RATE, &filter);
     if (rate <= 0)
-        rate = rate_asked(list);
+        rate = rate_requested(list);
     rate = member_rate(list, rate);
     if (rate != list->limit.rate)
         limit_set_rate(&list->limit, rate, clock_monotonic());
@@ -386,8 +383,8 @@ list_give(struct task_list *list, struct offer *offer, struct poll *poll)
     check(offer->task->type == list->type);
     offer_hand_over(offer, poll);
     list->polled = clock_monotonic();
-    matching_count(list->place->matching->counters.success, 1);
-    poll_go_home(poll, POLL_MATCHED);
+    matching_count(list->loop_lists->matching->counters.success, 1);
+    poll_send_back(poll, POLL_MATCHED);
 }
 
 void
@@ -415,7 +412,7 @@ list_first(struct task_list *list)
         struct offer *offer = list_entry(list->waiting.next, struct offer, node);
         if (!offer_is_expired(offer, wall))
             return offer;
-        list_unpark(list, offer);
+        list_remove_waiting(list, offer);
         list_expire(list, offer);
     }
 }
@@ -427,7 +424,7 @@ list_dispatch_in_order(struct task_list *list)
         struct offer *offer = list_first(list);
         if (offer == NULL || !list_has_token(list))
             break;
-        list_unpark(list, offer);
+        list_remove_waiting(list, offer);
         list_match(list, offer);
     }
 }
@@ -443,6 +440,7 @@ list_dispatch(struct task_list *list)
     member_changed(list);
     backlog_kick(list);
     list_want(list);
+    task_list_check(list);
 }
 
 /* Is there anything that a poll could get, as far as is known? */
@@ -450,7 +448,7 @@ static bool
 has_work(const struct task_list *list)
 {
     const struct backlog *backlog = &list->backlog;
-    return list->waiting_count > 0 || list->ask_count > 0 || !list_is_empty(&backlog->pending) ||
+    return list->waiting_count > 0 || list->query_count > 0 || !list_is_empty(&backlog->pending) ||
            !list_is_empty(&backlog->in_flight) ||
            (backlog->is_loaded && backlog->read < backlog->written);
 }
@@ -458,8 +456,8 @@ has_work(const struct task_list *list)
 void
 list_want(struct task_list *list)
 {
-    const struct matching_options *options = &list->place->matching->options;
-    if (!list->is_served || list->poll_count > 0 || list->place->is_drained || !has_work(list))
+    const struct matching_options *options = &list->loop_lists->matching->options;
+    if (!list->is_served || list->poll_count > 0 || list->loop_lists->is_drained || !has_work(list))
         return;
     options->wanted(options->context, list->domain_id, list->name, list->type);
 }

@@ -1,36 +1,36 @@
-/* matching.c - the doors of matching, and the way between loops. See matching.h.
+/* matching.c - the interface of matching, and the way between loops. See matching.h.
  *
  * A list lives on the loop that its key hashes to; what comes from another loop travels there as a
- * letter: an offer carries its own, a poll has one of the door's memory. New offers and new polls
- * may be refused where the mailbox is full. What follows from something accepted (a poll that comes
- * back, a task that is returned, passed on or done) may not, and is bounded by it.
+ * message: an offer carries its own, a poll's is in its caller's memory. New offers and new polls
+ * may be refused when the mailbox is full. What follows from something accepted (a poll that comes
+ * back, a task that is returned, passed on or done) is never refused, since what was accepted
+ * bounds it.
  *
- * Withdrawing a poll needs a second letter, since the first may still be on its way. The list ends
- * the poll by it, or, if the poll had ended by itself, sends it back: the door gets its poll only
- * when neither letter is out any more. */
+ * Withdrawing a poll needs a second message, since the first may still be on its way. The list ends
+ * the poll by it, or, if the poll had ended by itself, sends it back: the caller gets its poll back
+ * only when both messages are back. */
 #include "matching/matching.h"
 
 #include "base/check.h"
 #include "fiber/clock.h"
 #include "matching/inside.h"
 
-/* --- where things live -------------------------------------------------------------------------
- */
+/* --- where things live ------------------------------------------------------------------------ */
 
 /* Partitions of one list are on loops side by side: a hot list uses them all. */
-struct place *
-place_of(struct matching *matching, const struct address *address)
+struct loop_lists *
+loop_lists_of(struct matching *matching, const struct list_id *list_id)
 {
     uint64_t hash =
-        map_hash(slice_text(address->name)) ^ map_hash(slice_text(address->domain_id)) * 31;
-    uint64_t at = hash % matching->loops + (uint64_t)address->type + (uint64_t)address->partition;
-    return &matching->places[at % matching->loops];
+        map_hash(slice_text(list_id->name)) ^ map_hash(slice_text(list_id->domain_id)) * 31;
+    uint64_t at = hash % matching->loops + (uint64_t)list_id->type + (uint64_t)list_id->partition;
+    return &matching->per_loop[at % matching->loops];
 }
 
-struct address
-task_address(const struct task *task)
+struct list_id
+list_id_of_task(const struct task *task)
 {
-    return (struct address){task->domain_id, task->type, task->list, task->partition};
+    return (struct list_id){task->domain_id, task->type, task->list, task->partition};
 }
 
 void
@@ -44,49 +44,49 @@ task_find_partition(struct task *task, struct arena *arena)
     task->partition = name.partition;
 }
 
-static struct address
-poll_address(const struct poll *poll)
+static struct list_id
+list_id_of_poll(const struct poll *poll)
 {
-    return (struct address){poll->domain_id, poll->type, poll->list, poll->partition};
+    return (struct list_id){poll->domain_id, poll->type, poll->list, poll->partition};
 }
 
 struct loop *
-place_loop(const struct place *place)
+loop_lists_loop(const struct loop_lists *loop_lists)
 {
-    return loop_at((unsigned)(place - place->matching->places));
+    return loop_at((unsigned)(loop_lists - loop_lists->matching->per_loop));
 }
 
-struct place *
-place_here(struct matching *matching)
+struct loop_lists *
+loop_lists_here(struct matching *matching)
 {
-    return &matching->places[loop_index(loop_self())];
+    return &matching->per_loop[loop_index(loop_self())];
 }
 
 static bool
-place_is_here(const struct place *place)
+loop_lists_are_here(const struct loop_lists *loop_lists)
 {
-    return place_loop(place) == loop_self();
+    return loop_lists_loop(loop_lists) == loop_self();
 }
 
 void
-letter_arrived(struct matching *matching)
+message_arrived(struct matching *matching)
 {
     size_t before = atomic_fetch_sub(&matching->travelling, 1);
     check(before > 0);
 }
 
 void
-matching_send(struct matching *matching, struct loop *to, struct letter *letter)
+matching_send(struct matching *matching, struct loop *to, struct loop_message *message)
 {
     atomic_fetch_add(&matching->travelling, 1);
-    loop_post_answer(to, letter);
+    loop_post_answer(to, message);
 }
 
 bool
-matching_try_send(struct matching *matching, struct loop *to, struct letter *letter)
+matching_try_send(struct matching *matching, struct loop *to, struct loop_message *message)
 {
     atomic_fetch_add(&matching->travelling, 1);
-    if (loop_post(to, letter))
+    if (loop_post(to, message))
         return true;
     atomic_fetch_sub(&matching->travelling, 1);
     return false;
@@ -99,8 +99,7 @@ matching_count(struct counter *counter, uint64_t amount)
         counter_add(counter, amount);
 }
 
-/* --- offers --------------------------------------------------------------------------------------
- */
+/* --- offers ----------------------------------------------------------------------------------- */
 
 static atomic_size_t *
 share_of(struct matching *matching, const char *domain_id)
@@ -124,7 +123,7 @@ offer_uncount(const struct offer *offer)
 }
 
 struct offer *
-offer_new(struct matching *matching, const struct task *task, enum errand errand)
+offer_new(struct matching *matching, const struct task *task, enum offer_action offer_action)
 {
     struct arena *arena = arena_new(512);
     struct offer *offer = arena_make(arena, struct offer);
@@ -132,7 +131,7 @@ offer_new(struct matching *matching, const struct task *task, enum errand errand
     offer->matching = matching;
     offer->task = task_copy(task, arena);
     task_find_partition(offer->task, arena);
-    offer->errand = errand;
+    offer->offer_action = offer_action;
     list_init(&offer->node);
     atomic_fetch_add(&matching->held, 1);
     atomic_fetch_add(share_of(matching, task->domain_id), 1);
@@ -161,7 +160,7 @@ offer_row_done(struct offer *offer)
 {
     struct matching *matching = offer->matching;
     unsigned here = loop_index(loop_self());
-    if (offer->task->row == 0 || matching->places[here].is_drained)
+    if (offer->task->row == 0 || matching->per_loop[here].is_drained)
         return;
     matching->options.task_done(matching->options.context, offer->task);
 }
@@ -170,81 +169,84 @@ static void
 offer_run(struct offer *offer)
 {
     const struct task *task = offer->task;
-    struct address address = task_address(task);
-    if (offer->errand == ERRAND_VISIT)
-        address.partition = offer->host;
-    struct place *place = place_of(offer->matching, &address);
-    check(place_is_here(place));
-    if (offer->errand == ERRAND_ADD && family_redirect(place, offer))
+    struct list_id list_id = list_id_of_task(task);
+    if (offer->offer_action == OFFER_FORWARD)
+        list_id.partition = offer->host;
+    struct loop_lists *loop_lists = loop_lists_of(offer->matching, &list_id);
+    check(loop_lists_are_here(loop_lists));
+    if (offer->offer_action == OFFER_ADD && partition_group_redirect(loop_lists, offer))
         return;
-    struct task_list *list = list_get(place, &address, task->kind);
-    switch (offer->errand) {
-    case ERRAND_ADD:
+    struct task_list *list = list_get(loop_lists, &list_id, task->kind);
+    switch (offer->offer_action) {
+    case OFFER_ADD:
         list_receive(list, offer);
         break;
-    case ERRAND_RETURN:
+    case OFFER_RETURN:
         list_return(list, offer);
         break;
-    case ERRAND_FINISH:
+    case OFFER_FINISH:
         list_finish(list, offer);
         break;
-    case ERRAND_UNASK:
-        list_unask(list, offer);
+    case OFFER_CANCEL_QUERY:
+        list_cancel_query(list, offer);
         break;
-    case ERRAND_VISIT:
-        member_host(list, offer);
+    case OFFER_FORWARD:
+        member_take_forwarded(list, offer);
         break;
     }
+    task_list_check(list);
 }
 
 static void
-offer_delivered(struct letter *letter)
+offer_delivered(struct loop_message *message)
 {
-    struct offer *offer = container_of(letter, struct offer, letter);
-    letter_arrived(offer->matching);
+    struct offer *offer = container_of(message, struct offer, message);
+    message_arrived(offer->matching);
     offer_run(offer);
 }
 
 void
 offer_send(struct offer *offer)
 {
-    struct address address = task_address(offer->task);
-    struct place *place = place_of(offer->matching, &address);
-    offer->letter.deliver = offer_delivered;
-    if (place_is_here(place))
+    struct list_id list_id = list_id_of_task(offer->task);
+    struct loop_lists *loop_lists = loop_lists_of(offer->matching, &list_id);
+    offer->message.deliver = offer_delivered;
+    if (loop_lists_are_here(loop_lists))
         offer_run(offer);
     else
-        matching_send(offer->matching, place_loop(place), &offer->letter);
+        matching_send(offer->matching, loop_lists_loop(loop_lists), &offer->message);
 }
 
 void
-offer_visit(struct offer *offer, int32_t host)
+offer_forward(struct offer *offer, int32_t host)
 {
-    struct address address = task_address(offer->task);
+    struct list_id list_id = list_id_of_task(offer->task);
     check(host != offer->task->partition && list_is_empty(&offer->node));
-    address.partition = offer->host = host;
-    offer->errand = ERRAND_VISIT;
-    offer->letter.deliver = offer_delivered;
-    matching_send(offer->matching, place_loop(place_of(offer->matching, &address)), &offer->letter);
+    list_id.partition = offer->host = host;
+    offer->offer_action = OFFER_FORWARD;
+    offer->message.deliver = offer_delivered;
+    matching_send(offer->matching, loop_lists_loop(loop_lists_of(offer->matching, &list_id)),
+                  &offer->message);
 }
 
 bool
 matching_add(struct matching *matching, const struct task *task)
 {
-    if (atomic_load(&matching->is_draining) || matching_is_full(matching, task->domain_id))
+    if (atomic_load(&matching->is_shutting_down) || matching_is_full(matching, task->domain_id))
         return false;
-    struct offer *offer = offer_new(matching, task, ERRAND_ADD);
+    struct offer *offer = offer_new(matching, task, OFFER_ADD);
     offer->task->number = 0;
     if (offer->task->partition == 0)
-        offer->task->partition = family_choose_write(place_here(matching), offer->task);
-    struct address address = task_address(offer->task);
-    struct place *place = place_of(matching, &address);
-    offer->letter.deliver = offer_delivered;
-    if (place_is_here(place)) {
+        offer->task->partition =
+            partition_group_choose_write(loop_lists_here(matching), offer->task);
+    struct list_id list_id = list_id_of_task(offer->task);
+    struct loop_lists *loop_lists = loop_lists_of(matching, &list_id);
+    offer->message.deliver = offer_delivered;
+    if (loop_lists_are_here(loop_lists)) {
         offer_run(offer);
         return true;
     }
-    if (matching_try_send(matching, place_loop(place), &offer->letter))
+    if (matching_try_send(matching, loop_lists_loop(loop_lists), &offer->message))
         return true;
     offer_free(offer);
     return false;
@@ -253,20 +255,19 @@ matching_add(struct matching *matching, const struct task *task)
 void
 matching_return(struct matching *matching, const struct task *task)
 {
-    offer_send(offer_new(matching, task, ERRAND_RETURN));
+    offer_send(offer_new(matching, task, OFFER_RETURN));
 }
 
 void
 matching_finish(struct matching *matching, const struct task *task)
 {
     if (task->row == 0 && task->number != 0)
-        offer_send(offer_new(matching, task, ERRAND_FINISH));
+        offer_send(offer_new(matching, task, OFFER_FINISH));
 }
 
-/* --- polls ---------------------------------------------------------------------------------------
- */
+/* --- polls ------------------------------------------------------------------------------------ */
 
-/* Both letters are home, or one that was never sent. */
+/* Both messages are home, or one that was never sent. */
 static void
 poll_give_back(struct poll *poll)
 {
@@ -275,20 +276,20 @@ poll_give_back(struct poll *poll)
 }
 
 static void
-poll_came_home(struct letter *letter)
+poll_came_back(struct loop_message *message)
 {
-    struct poll *poll = container_of(letter, struct poll, letter);
+    struct poll *poll = container_of(message, struct poll, message);
     struct matching *matching = poll->owner;
-    letter_arrived(matching);
-    check(poll->home == loop_self() && !poll->is_ended);
+    message_arrived(matching);
+    check(poll->caller_loop == loop_self() && !poll->is_ended);
     poll->is_ended = true;
-    family_note_backlog(place_here(matching), poll);
+    partition_group_note_backlog(loop_lists_here(matching), poll);
     if (!poll->is_recalled || poll->end == POLL_WITHDRAWN)
         poll_give_back(poll);
 }
 
 void
-poll_go_home(struct poll *poll, enum poll_end end)
+poll_send_back(struct poll *poll, enum poll_end end)
 {
     struct task_list *list = poll->owner;
     check(poll->is_parked && list->poll_count > 0);
@@ -299,30 +300,30 @@ poll_go_home(struct poll *poll, enum poll_end end)
     poll->end = end;
     poll->waited = clock_monotonic() - poll->since;
     poll->backlog = backlog_count(list);
-    poll->owner = list->place->matching;
-    poll->letter.deliver = poll_came_home;
-    matching_send(list->place->matching, poll->home, &poll->letter);
+    poll->owner = list->loop_lists->matching;
+    poll->message.deliver = poll_came_back;
+    matching_send(list->loop_lists->matching, poll->caller_loop, &poll->message);
 }
 
 static void
-poll_delivered(struct letter *letter)
+poll_delivered(struct loop_message *message)
 {
-    struct poll *poll = container_of(letter, struct poll, letter);
+    struct poll *poll = container_of(message, struct poll, message);
     struct matching *matching = poll->owner;
-    struct address address = poll_address(poll);
-    struct place *place = place_of(matching, &address);
-    check(place_is_here(place) && !poll->is_parked);
-    letter_arrived(matching);
-    list_poll(list_get(place, &address, poll->kind), poll);
+    struct list_id list_id = list_id_of_poll(poll);
+    struct loop_lists *loop_lists = loop_lists_of(matching, &list_id);
+    check(loop_lists_are_here(loop_lists) && !poll->is_parked);
+    message_arrived(matching);
+    list_poll(list_get(loop_lists, &list_id, poll->kind), poll);
 }
 
 void
 matching_poll(struct matching *matching, struct poll *poll)
 {
-    poll->partition = family_choose_read(place_here(matching), poll);
-    struct address address = poll_address(poll);
-    struct place *place = place_of(matching, &address);
-    poll->home = loop_self();
+    poll->partition = partition_group_choose_read(loop_lists_here(matching), poll);
+    struct list_id list_id = list_id_of_poll(poll);
+    struct loop_lists *loop_lists = loop_lists_of(matching, &list_id);
+    poll->caller_loop = loop_self();
     poll->owner = matching;
     poll->task = NULL;
     poll->task_arena = NULL;
@@ -331,40 +332,40 @@ matching_poll(struct matching *matching, struct poll *poll)
     poll->request_id = NULL;
     poll->backlog = poll->waited = 0;
     poll->is_parked = poll->is_recalled = poll->is_ended = false;
-    poll->is_claimed = poll->is_withdrawn = poll->has_recall = false;
+    poll->is_reserved = poll->is_withdrawn = poll->has_recall = false;
     list_init(&poll->node);
-    poll->letter.deliver = poll_delivered;
-    if (place_is_here(place)) {
-        list_poll(list_get(place, &address, poll->kind), poll);
-    } else if (!matching_try_send(matching, place_loop(place), &poll->letter)) {
+    poll->message.deliver = poll_delivered;
+    if (loop_lists_are_here(loop_lists)) {
+        list_poll(list_get(loop_lists, &list_id, poll->kind), poll);
+    } else if (!matching_try_send(matching, loop_lists_loop(loop_lists), &poll->message)) {
         poll->end = POLL_FAILED;
         poll->failure = "Too much is on its way to the task list, try again.";
-        poll->letter.deliver = poll_came_home;
-        matching_send(matching, poll->home, &poll->letter);
+        poll->message.deliver = poll_came_back;
+        matching_send(matching, poll->caller_loop, &poll->message);
     }
 }
 
 /* The poll had ended before the recall came to its list. */
 static void
-recall_came_home(struct letter *letter)
+recall_came_back(struct loop_message *message)
 {
-    struct poll *poll = container_of(letter, struct poll, recall);
-    letter_arrived(poll->owner);
-    check(poll->is_ended); /* one sender's letters arrive in order */
+    struct poll *poll = container_of(message, struct poll, recall);
+    message_arrived(poll->owner);
+    check(poll->is_ended); /* one sender's messages arrive in order */
     poll_give_back(poll);
 }
 
 static void
-recall_delivered(struct letter *letter)
+recall_delivered(struct loop_message *message)
 {
-    struct poll *poll = container_of(letter, struct poll, recall);
+    struct poll *poll = container_of(message, struct poll, recall);
     if (poll->is_parked) {
         struct task_list *list = poll->owner;
-        letter_arrived(list->place->matching);
+        message_arrived(list->loop_lists->matching);
         list_withdraw(list, poll);
         return;
     }
-    if (poll->is_claimed) {
+    if (poll->is_reserved) {
         poll->is_withdrawn = poll->has_recall = true;
         return;
     }
@@ -374,20 +375,20 @@ recall_delivered(struct letter *letter)
 void
 poll_return_recall(struct poll *poll)
 {
-    poll->recall.deliver = recall_came_home;
-    loop_post_answer(poll->home, &poll->recall); /* still the same letter: counted once */
+    poll->recall.deliver = recall_came_back;
+    loop_post_answer(poll->caller_loop, &poll->recall); /* still the same message: counted once */
 }
 
 void
 matching_withdraw(struct matching *matching, struct poll *poll)
 {
-    check(poll->home == loop_self() && (!poll->is_ended || poll->is_recalled));
-    struct address address = poll_address(poll);
-    struct place *place = place_of(matching, &address);
-    if (place_is_here(place)) {
+    check(poll->caller_loop == loop_self() && (!poll->is_ended || poll->is_recalled));
+    struct list_id list_id = list_id_of_poll(poll);
+    struct loop_lists *loop_lists = loop_lists_of(matching, &list_id);
+    if (loop_lists_are_here(loop_lists)) {
         if (poll->is_parked)
             list_withdraw(poll->owner, poll);
-        else if (poll->is_claimed)
+        else if (poll->is_reserved)
             poll->is_withdrawn = true;
         return;
     }
@@ -395,5 +396,5 @@ matching_withdraw(struct matching *matching, struct poll *poll)
         return;
     poll->is_recalled = true;
     poll->recall.deliver = recall_delivered;
-    matching_send(matching, place_loop(place), &poll->recall);
+    matching_send(matching, loop_lists_loop(loop_lists), &poll->recall);
 }

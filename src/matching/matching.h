@@ -3,10 +3,10 @@
  * A list (domain, name, type) lives on one loop. A task that finds a waiting poller goes to it at
  * once; else it waits in memory up to a bound, then in the store, in order. A task in memory has
  * its outbox row behind it (route/task.h): a crash loses nothing, the shard offers it again. A task
- * that was stored needs the row no more.
+ * that was stored no longer needs the row.
  *
- * A poll is a record of its door's, not a fiber. It is in one of three hands: the door's,
- * matching's while it waits, the door's again once it was matched, has expired or was withdrawn. */
+ * A poll is a record of its caller, not a fiber. It belongs to the caller, to matching while it
+ * waits, and to the caller again once it was matched, has expired or was withdrawn. */
 #ifndef CADENZA_MATCHING_MATCHING_H
 #define CADENZA_MATCHING_MATCHING_H
 
@@ -16,7 +16,7 @@
 #include "config/dynamic.h"
 #include "fiber/loop.h"
 #include "fiber/timer.h"
-#include "route/claim.h"
+#include "route/reservation.h"
 #include "route/task.h"
 #include "store/store.h"
 #include "uber/cadence/api/v1/service_workflow.pb-c.h"
@@ -30,8 +30,8 @@ struct list_name {
     const char *list;  /* of the whole list, in the arena */
     int32_t partition; /* 0: the first, or all of it */
 };
-/* Takes a name apart. False: it begins like that of a partition, and is none; then it is a list of
- * this name. */
+/* Takes a name apart. False: it begins like the name of a partition, but is not one; then a list
+ * has this name. */
 must_use bool list_name_parse(const char *text, struct arena *arena, struct list_name *name);
 /* The name of a partition, in the arena. */
 const char *list_name_format(const struct list_name *name, struct arena *arena);
@@ -43,20 +43,20 @@ struct matching_options {
     struct metrics *metrics;
     const char *host;
     bool is_alone; /* no other host has lists in this store */
-    /* The task needs its outbox row no more (stored, or dropped as expired). Any loop; no yield.
-     * Not called any more on a loop that matching_drain has reached. */
+    /* The task no longer needs its outbox row (it is stored, or expired and was dropped). Any loop;
+     * no yield. No longer called on a loop that matching_shut_down has reached. */
     void (*task_done)(void *context, const struct task *task);
     /* The name of a domain; NULL: there is none. Any loop; no yield. Lives until the next yield.
      * May be NULL: then names are learned from polls. */
     const char *(*domain_name)(void *context, const char *domain_id);
     /* Is the isolation group drained, for all or for this domain? Any loop; no yield. May be NULL:
      * none is. */
-    bool (*is_drained)(void *context, const char *domain_id, const char *group);
-    /* Does the server itself work on the list? Such a list stores nothing: who offers a task that
-     * does not fit keeps it. Any loop; no yield. May be NULL: on none. */
+    bool (*is_isolation_group_drained)(void *context, const char *domain_id, const char *group);
+    /* Does the server itself work on the list? Such a list stores nothing: the shard keeps a task
+     * that does not fit. Any loop; no yield. May be NULL: on none. */
     bool (*is_served)(void *context, const char *domain_id, const char *list);
-    /* Tasks or queries wait on such a list, or a partition of it, and nobody polls there. Told on
-     * its loop, again as long as it is so; no yield. */
+    /* Tasks or queries wait on such a list, or a partition of it, and nobody polls there. Called on
+     * its loop, again and again as long as that is so; no yield. */
     void (*wanted)(void *context, const char *domain_id, const char *list, enum task_type type);
     void *context;
 };
@@ -64,11 +64,12 @@ struct matching_options {
 struct matching;
 
 struct matching *matching_new(const struct matching_options *options);
-/* Every poll was ended (matching_drain), nobody adds. On loop 0. Yields; deaf to cancel. */
+/* Every poll was ended (matching_shut_down), nobody adds. On loop 0. Yields; ignores cancellation.
+ */
 void matching_free(struct matching *matching);
 /* From now on every poll ends empty, those that wait now included, and no task is taken. Any loop;
  * no yield. */
-void matching_drain(struct matching *matching);
+void matching_shut_down(struct matching *matching);
 
 /* Takes a task. Any loop; no yield; copies it. A sticky list that nobody polled in the last ten
  * seconds passes it on to its normal list. False: no room now, try again later. */
@@ -76,14 +77,15 @@ must_use bool matching_add(struct matching *matching, const struct task *task);
 
 /* Why a poll comes back. */
 enum poll_end {
-    POLL_MATCHED,   /* `task` is set: the door records its start, unless `start` tells of it */
-    POLL_EMPTY,     /* its time is over, or the server drains */
-    POLL_WITHDRAWN, /* the door asked for it */
+    POLL_MATCHED, /* `task` is set: the caller records its start, unless `start` says what became of
+                     it */
+    POLL_EMPTY,   /* its time is over, or the server drains */
+    POLL_WITHDRAWN, /* the caller asked for it */
     POLL_FAILED,    /* no room, or the store failed: `failure` says why */
 };
 
 struct poll {
-    /* Set by the door before matching_poll; must stay until the poll comes back. */
+    /* Set by the caller before matching_poll; must stay until the poll comes back. */
     enum task_type type;
     enum list_kind kind;
     const char *domain_id, *domain_name;
@@ -95,33 +97,33 @@ struct poll {
     double rate_per_second;      /* activity polls; negative: not given */
     int64_t expiry;              /* monotonic: comes back empty then */
     /* Called exactly once per matching_poll, on the loop that called it, no yield: the poll is the
-     * door's again. */
+     * caller's again. */
     void (*back)(struct poll *poll, enum poll_end end);
     /* Filled when it comes back. */
     struct task *task;        /* in task_arena */
-    struct arena *task_arena; /* the door's: freed by it */
-    /* Where it was claimed: the id of the start, and what is known of it; NULL: it is in doubt. */
+    struct arena *task_arena; /* the caller's: freed by it */
+    /* Where it was reserved: the id of the start, and what is known of it; NULL: it is in doubt. */
     const char *request_id;
     void *start;
     int64_t backlog; /* tasks that wait, about */
     int64_t waited;  /* ns between poll and match */
     const char *failure;
     /* matching's own; of the loop that the poll is on now. */
-    struct letter letter; /* to the list, and back */
-    struct list node;     /* where it is parked */
-    struct timer timer;   /* its expiry */
-    struct loop *home;    /* that called matching_poll */
+    struct loop_message message; /* to the list, and back */
+    struct list node;            /* where it is parked */
+    struct timer timer;          /* its expiry */
+    struct loop *caller_loop;    /* that called matching_poll */
     void *owner;
     int64_t since;     /* when it came to the list, monotonic */
     int32_t partition; /* that it was given to */
     enum poll_end end;
     bool is_parked;
-    bool is_claimed;               /* kept for a task that is about to be (claim.c) ... */
+    bool is_reserved;              /* kept for a task that is about to exist (reservation.c) ... */
     bool is_withdrawn, has_recall; /* ... and was withdrawn meanwhile, by the recall or without */
-    /* Of its home loop alone. */
-    struct letter recall; /* withdraws it */
-    bool is_recalled;     /* the recall is on its way, or arrived */
-    bool is_ended;        /* `letter` is back; a recall that is still out is waited for */
+    /* Only of its home loop. */
+    struct loop_message recall; /* withdraws it */
+    bool is_recalled;           /* the recall is on its way, or arrived */
+    bool is_ended;              /* `message` is back; a recall that is still out is waited for */
 };
 
 /* Gives a poll to its list. It waits until `expiry`, but not longer than
@@ -133,29 +135,28 @@ void matching_withdraw(struct matching *matching, struct poll *poll);
 /* A matched task that was not started (its poller had gone before): it goes to the next poller,
  * before the others. Any loop; no yield; copies it. */
 void matching_return(struct matching *matching, const struct task *task);
-/* A matched task was started, or was found to be void: a stored one (row 0) is deleted. The door
- * calls either this or matching_return, once for each matched poll; a stored task of which neither
- * was told is offered again after a minute, and found started then. Any loop; no yield. */
+/* A matched task was started, or was found to be void: a stored one (row 0) is deleted. The caller
+ * calls either this or matching_return, once for each matched poll; a stored task for which it
+ * calls neither is offered again after a minute, and found started then. Any loop; no yield. */
 void matching_finish(struct matching *matching, const struct task *task);
 
-/* Asks for a poll that waits, for a task that is about to be; see route/claim.h. Any loop; no
- * yield.
+/* Asks for a poll that waits, for a task that is about to exist; see route/reservation.h. Any loop;
+ * no yield.
  */
-enum claim_end matching_claim(struct matching *matching, struct claim *claim);
-void matching_end_claim(struct matching *matching, struct claim *claim);
+enum reservation_end matching_reserve(struct matching *matching, struct reservation *reservation);
+void matching_end_reservation(struct matching *matching, struct reservation *reservation);
 
 /* Takes a query: it goes to the next poll of its list, before tasks, until `expiry_time`. It is
- * never stored and never passed on to another list. What becomes of it the door that gets it tells
- * who asks; if it cannot, it gives the query back by matching_return. Yields; copies it. Errors:
- * ERR_STICKY_WORKER_UNAVAILABLE (a sticky list that nobody polled in the last ten seconds),
+ * never stored and never passed on to another list. The caller whose poll gets it tells the asker
+ * what became of it; if it cannot, it gives the query back by matching_return. Yields; copies it.
+ * Errors: ERR_STICKY_WORKER_UNAVAILABLE (a sticky list that nobody polled in the last ten seconds),
  * ERR_SERVICE_BUSY (no room), ERR_UNAVAILABLE (the server drains). */
-must_use struct error *matching_ask(struct matching *matching, const struct task *query,
-                                    struct arena *arena);
+must_use struct error *matching_add_query(struct matching *matching, const struct task *query,
+                                          struct arena *arena);
 /* Nobody waits for the query any more: if no poll has it yet, none gets it. Any loop; no yield. */
-void matching_unask(struct matching *matching, const struct task *query);
+void matching_cancel_query(struct matching *matching, const struct task *query);
 
-/* --- telling about lists: all yield --------------------------------------------------------------
- */
+/* --- describing lists: all yield -------------------------------------------------------------- */
 
 /* Which list, or which partition of it. */
 struct list_spot {
@@ -164,12 +165,12 @@ struct list_spot {
     struct list_name name;
 };
 
-/* What DescribeTaskList tells: name and kind, how it is divided, pollers of the last five minutes
- * (of all partitions, if it is the whole list), and on request the figures of the partition. */
+/* What DescribeTaskList returns: name and kind, how it is divided, pollers of the last five minutes
+ * (of all partitions, if it is the whole list), and on request the status of the partition. */
 must_use struct error *matching_describe(struct matching *matching, const struct list_spot *spot,
                                          bool has_status, struct arena *arena,
-                                         API(DescribeTaskListResponse) *told);
-/* All partitions that tasks may be on, the first first. */
+                                         API(DescribeTaskListResponse) *response);
+/* All partitions that may have tasks, in order. */
 must_use struct error *matching_list_partitions(struct matching *matching,
                                                 const struct list_spot *spot, struct arena *arena,
                                                 API(TaskListPartitionMetadata) ***partitions,
@@ -177,7 +178,7 @@ must_use struct error *matching_list_partitions(struct matching *matching,
 /* The lists of a domain that are in use; normal ones, unless the settings say all. */
 must_use struct error *matching_list_lists(struct matching *matching, const char *domain_id,
                                            struct arena *arena,
-                                           API(GetTaskListsByDomainResponse) *told);
+                                           API(GetTaskListsByDomainResponse) *response);
 /* Divides a list from now on, durably; all loops know it soon after. Errors: ERR_BAD_REQUEST (not a
  * division, or the scaler has the list), the store's, ERR_DEADLINE and ERR_CANCELLED (it may have
  * been done). */

@@ -4,7 +4,7 @@
  *
  * Three rounds, in one process with the embedded store, without the network:
  *   1. 100,000 polls wait at 10,000 lists: memory of each, and how long a task takes from being
- *      offered to its poll's being back at its door, on another loop as often as not;
+ *      offered to its poll's being back at its caller, on another loop as often as not;
  *   2. a storm on one list, and what it does to the tasks of another;
  *   3. a backlog of a million tasks of one list: stored, restarted, drained; memory stays flat.
  * In the last round each task must come exactly once. */
@@ -96,10 +96,11 @@ compare(const void *one, const void *other)
 }
 
 static double
-percentile(int64_t *samples, uint64_t count, double part)
+percentile(int64_t *samples, uint64_t count, double partition_state)
 {
     qsort(samples, count, sizeof *samples, compare);
-    return count == 0 ? 0 : (double)samples[(uint64_t)((double)(count - 1) * part)] / 1000;
+    return count == 0 ? 0
+                      : (double)samples[(uint64_t)((double)(count - 1) * partition_state)] / 1000;
 }
 
 static void
@@ -110,8 +111,7 @@ nap(int64_t duration)
     check(err == NULL);
 }
 
-/* --- the server's part ---------------------------------------------------------------------------
- */
+/* --- the server's part ------------------------------------------------------------------------ */
 
 static void
 note_stored(void *context, const struct task *task)
@@ -165,8 +165,7 @@ offer(struct bench *bench, const char *list, uint64_t number)
     return matching_add(bench->matching, &task);
 }
 
-/* --- chains --------------------------------------------------------------------------------------
- */
+/* --- chains ----------------------------------------------------------------------------------- */
 
 static void came_back(struct poll *poll, enum poll_end end);
 
@@ -271,13 +270,12 @@ print_chain(struct chain *chain, const char *what)
     chain->latency = chain->began = NULL;
 }
 
-/* --- the rounds ----------------------------------------------------------------------------------
- */
+/* --- the rounds ------------------------------------------------------------------------------- */
 
 static void
 end_polls(struct bench *bench, struct chain **chains, size_t count)
 {
-    matching_drain(bench->matching);
+    matching_shut_down(bench->matching);
     for (size_t i = 0; i < count; i++) {
         while (chains[i]->out > 0)
             nap(NS_PER_MS);

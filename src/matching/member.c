@@ -1,64 +1,64 @@
-/* member.c - a partition of a divided list: tells its root what it has, and lets its tasks visit
- * polls of other partitions. See family.h.
+/* member.c - a partition of a divided list: notifies its root of what it has, and lets its tasks
+ * visit polls of other partitions. See partition_group.h.
  *
- * What is told is gathered until the end of the tick: most tasks and polls have met by then. */
+ * Notices are gathered until the end of the tick: most tasks and polls have met by then. */
 #include "base/check.h"
 #include "base/memory.h"
 #include "fiber/clock.h"
-#include "fiber/mark.h"
+#include "fiber/probe.h"
 #include "matching/inside.h"
 
-/* --- notes ---------------------------------------------------------------------------------------
- */
+/* --- notices ---------------------------------------------------------------------------------- */
 
-struct note_letter {
-    struct letter letter;
+struct notice_message {
+    struct loop_message message;
     struct matching *matching;
-    struct address address; /* of who gets it; texts behind */
+    struct list_id list_id; /* of who gets it; texts behind */
     int32_t from;
-    struct note note;
+    struct notice notice;
 };
 
-static void member_hear(struct task_list *list, const struct note *note);
+static void member_receive(struct task_list *list, const struct notice *notice);
 
 static void
-note_arrived(struct letter *letter)
+note_arrived(struct loop_message *message)
 {
-    struct note_letter *post = container_of(letter, struct note_letter, letter);
-    struct place *place = place_of(post->matching, &post->address);
-    letter_arrived(post->matching);
-    if (!place->is_drained) {
-        struct task_list *list = list_get(place, &post->address, LIST_NORMAL);
-        bool is_for_root = post->note.kind != NOTE_INVITED && post->note.kind != NOTE_AWAKE;
+    struct notice_message *post = container_of(message, struct notice_message, message);
+    struct loop_lists *loop_lists = loop_lists_of(post->matching, &post->list_id);
+    message_arrived(post->matching);
+    if (!loop_lists->is_drained) {
+        struct task_list *list = list_get(loop_lists, &post->list_id, LIST_NORMAL);
+        bool is_for_root = post->notice.kind != NOTICE_INVITED && post->notice.kind != NOTICE_AWAKE;
         if (is_for_root)
-            root_hear(list, post->from, &post->note);
+            root_receive(list, post->from, &post->notice);
         else
-            member_hear(list, &post->note);
+            member_receive(list, &post->notice);
+        task_list_check(list);
     }
     memory_free(post);
 }
 
 void
-note_send(const struct task_list *from, int32_t to, struct note note)
+notice_send(const struct task_list *from, int32_t to, struct notice notice)
 {
-    struct matching *matching = from->place->matching;
+    struct matching *matching = from->loop_lists->matching;
     check(to >= 0 && to < PARTITIONS_MAX);
-    check(place_loop(from->place) == loop_self());
+    check(loop_lists_loop(from->loop_lists) == loop_self());
     size_t id_size = strlen(from->domain_id) + 1, name_size = strlen(from->name) + 1;
-    struct note_letter *post = memory_alloc(sizeof *post + id_size + name_size);
+    struct notice_message *post = memory_alloc(sizeof *post + id_size + name_size);
     char *texts = (char *)(post + 1);
     memcpy(texts, from->domain_id, id_size);
     memcpy(texts + id_size, from->name, name_size);
     post->matching = matching;
-    post->address = (struct address){texts, from->type, texts + id_size, to};
+    post->list_id = (struct list_id){texts, from->type, texts + id_size, to};
     post->from = from->partition;
-    post->note = note;
-    post->letter.deliver = note_arrived;
-    matching_send(matching, place_loop(place_of(matching, &post->address)), &post->letter);
+    post->notice = notice;
+    post->message.deliver = note_arrived;
+    matching_send(matching, loop_lists_loop(loop_lists_of(matching, &post->list_id)),
+                  &post->message);
 }
 
-/* --- telling -------------------------------------------------------------------------------------
- */
+/* --- notifying -------------------------------------------------------------------------------- */
 
 static bool
 is_member(const struct task_list *list)
@@ -77,14 +77,14 @@ has_rows(const struct task_list *list)
 static bool
 has_tasks(const struct task_list *list)
 {
-    if (list->ask_count > 0)
+    if (list->query_count > 0)
         return true;
     return (list->waiting_count > 0 || has_rows(list)) && !timer_is_pending(&list->throttle);
 }
 
 /* Lets tasks visit polls of the partition that it is invited to. */
 static void
-go_visiting(struct task_list *list)
+forward_tasks(struct task_list *list)
 {
     struct member *member = &list->member;
     check(member->invited <= INVITED_MAX);
@@ -94,13 +94,13 @@ go_visiting(struct task_list *list)
             offer = list_first(list);
             if (offer == NULL || !list_has_token(list))
                 break;
-            list_unpark(list, offer);
+            list_remove_waiting(list, offer);
         }
         check(offer->task->partition == list->partition && member->invited_to != list->partition);
         list_hand_out(list, offer);
-        offer_visit(offer, member->invited_to);
+        offer_forward(offer, member->invited_to);
         member->invited--;
-        mark("task_visits_a_partition");
+        probe("task_visits_a_partition");
     }
 }
 
@@ -108,7 +108,7 @@ static void
 answer_invitation(struct task_list *list)
 {
     struct member *member = &list->member;
-    go_visiting(list);
+    forward_tasks(list);
     bool may_have_rows = !list->backlog.is_loaded || has_rows(list);
     if (member->invited > 0 && list->waiting_count == 0 && may_have_rows) {
         list->polled = clock_monotonic(); /* so they are read, and this goes on */
@@ -117,12 +117,12 @@ answer_invitation(struct task_list *list)
     }
     size_t unused = member->invited;
     member->invited = 0;
-    member->is_hungry_told = has_tasks(list) && list->poll_count == 0;
-    note_send(list, 0,
-              (struct note){.kind = NOTE_ANSWERED,
-                            .peer = member->invited_to,
-                            .count = unused,
-                            .is_hungry = member->is_hungry_told});
+    member->is_hungry_reported = has_tasks(list) && list->poll_count == 0;
+    notice_send(list, 0,
+                (struct notice){.kind = NOTICE_ANSWERED,
+                                .peer = member->invited_to,
+                                .count = unused,
+                                .is_hungry = member->is_hungry_reported});
 }
 
 static void
@@ -131,38 +131,41 @@ report(struct deferred *deferred)
     struct member *member = container_of(deferred, struct member, report);
     struct task_list *list = container_of(member, struct task_list, member);
     check(is_member(list));
-    if (list->place->is_drained)
+    if (list->loop_lists->is_drained)
         return;
     if (member->invited > 0)
         answer_invitation(list);
     bool is_hungry = list->poll_count == 0 && has_tasks(list);
-    if (is_hungry && !member->is_hungry_told && member->invited == 0) {
-        member->is_hungry_told = true;
-        note_send(list, 0, (struct note){.kind = NOTE_HUNGRY});
+    if (is_hungry && !member->is_hungry_reported && member->invited == 0) {
+        member->is_hungry_reported = true;
+        notice_send(list, 0, (struct notice){.kind = NOTICE_HUNGRY});
     }
-    if (list->waiting_count == 0 && list->poll_count > member->idle_told) {
-        member->idle_told = list->poll_count;
-        note_send(list, 0, (struct note){.kind = NOTE_IDLE, .count = list->poll_count});
+    if (list->waiting_count == 0 && list->poll_count > member->idle_reported) {
+        member->idle_reported = list->poll_count;
+        notice_send(list, 0, (struct notice){.kind = NOTICE_IDLE, .count = list->poll_count});
     }
+    task_list_check(list);
 }
 
 void
-member_ask_rate(struct task_list *list, double rate)
+member_request_rate(struct task_list *list, double rate)
 {
-    if (list->partition == 0 && list->rate_asked != rate)
+    if (list->partition == 0 && list->rate_requested != rate)
         list->member.refreshed = 0; /* all partitions are told */
-    list->rate_asked = rate;
-    const struct family *family = list->partition == 0 ? NULL : family_of(list);
-    if (family != NULL && family->rate_asked != rate)
-        note_send(list, 0, (struct note){.kind = NOTE_RATE, .rate = rate});
+    list->rate_requested = rate;
+    const struct partition_group *partition_group =
+        list->partition == 0 ? NULL : partition_group_of(list);
+    if (partition_group != NULL && partition_group->rate_requested != rate)
+        notice_send(list, 0, (struct notice){.kind = NOTICE_RATE, .rate = rate});
 }
 
 double
 member_rate(const struct task_list *list, double rate)
 {
-    const struct family *family = is_member(list) ? family_of(list) : NULL;
-    check(family == NULL || family->division.writes > 0);
-    return family == NULL ? rate : rate / (double)family->division.writes;
+    const struct partition_group *partition_group =
+        is_member(list) ? partition_group_of(list) : NULL;
+    check(partition_group == NULL || partition_group->division.writes > 0);
+    return partition_group == NULL ? rate : rate / (double)partition_group->division.writes;
 }
 
 void
@@ -183,16 +186,16 @@ member_free(struct task_list *list)
 void
 member_changed(struct task_list *list)
 {
-    if (is_member(list) && !list->place->is_drained)
+    if (is_member(list) && !list->loop_lists->is_drained)
         loop_defer(&list->member.report);
 }
 
 static bool
 is_drained(const struct task_list *list)
 {
-    const struct family *family = family_of(list);
-    if (list->partition == 0 ||
-        (family != NULL && division_has_write(&family->division, list->partition)))
+    const struct partition_group *partition_group = partition_group_of(list);
+    if (list->partition == 0 || (partition_group != NULL &&
+                                 division_has_write(&partition_group->division, list->partition)))
         return false;
     return list->backlog.is_loaded && backlog_count(list) == 0 && list->backlog.rows == 0;
 }
@@ -200,63 +203,62 @@ is_drained(const struct task_list *list)
 void
 member_tend(struct task_list *list)
 {
-    if (!is_member(list) || list->place->is_drained)
+    if (!is_member(list) || list->loop_lists->is_drained)
         return;
-    list->member.idle_told = 0;
-    list->member.is_hungry_told = false;
+    list->member.idle_reported = 0;
+    list->member.is_hungry_reported = false;
     member_changed(list);
     if (is_drained(list))
-        note_send(list, 0, (struct note){.kind = NOTE_DRAINED});
+        notice_send(list, 0, (struct notice){.kind = NOTICE_EMPTY});
 }
 
 bool
-member_is_looked_for(const struct task_list *list)
+member_is_wanted_elsewhere(const struct task_list *list)
 {
     return is_member(list);
 }
 
-/* --- being told ----------------------------------------------------------------------------------
- */
+/* --- being notified --------------------------------------------------------------------------- */
 
 static void
-member_hear(struct task_list *list, const struct note *note)
+member_receive(struct task_list *list, const struct notice *notice)
 {
     struct member *member = &list->member;
-    if (note->kind == NOTE_AWAKE) { /* by a root that knows nothing yet */
-        member->idle_told = member->invited = 0;
-        member->is_hungry_told = false;
+    if (notice->kind == NOTICE_AWAKE) { /* by a root that knows nothing yet */
+        member->idle_reported = member->invited = 0;
+        member->is_hungry_reported = false;
         backlog_kick(list);
         member_changed(list);
         return;
     }
-    check(note->kind == NOTE_INVITED && note->count > 0 && note->count <= INVITED_MAX);
-    check(note->peer != list->partition);
-    member->invited = note->count;
-    member->invited_to = note->peer;
+    check(notice->kind == NOTICE_INVITED && notice->count > 0 && notice->count <= INVITED_MAX);
+    check(notice->peer != list->partition);
+    member->invited = notice->count;
+    member->invited_to = notice->peer;
     answer_invitation(list);
 }
 
 void
-member_host(struct task_list *list, struct offer *offer)
+member_take_forwarded(struct task_list *list, struct offer *offer)
 {
     struct member *member = &list->member;
-    check(offer->errand == ERRAND_VISIT && offer->host == list->partition);
+    check(offer->offer_action == OFFER_FORWARD && offer->host == list->partition);
     check(offer->task->partition != list->partition);
     list->used = clock_monotonic();
     struct poll *poll = list_choose_poll(list, offer, true);
     if (poll != NULL) {
-        member->idle_told -= member->idle_told > 0;
+        member->idle_reported -= member->idle_reported > 0;
         list_give(list, offer, poll);
         return;
     }
-    mark("task_visited_in_vain");
-#ifdef CADENZA_PLANT_visitor_forgotten
+    probe("task_visited_in_vain");
+#ifdef CADENZA_FAULT_visitor_forgotten
     offer_free(offer);
     return;
 #endif
-    if (!list->place->is_drained)
-        note_send(list, 0, (struct note){.kind = NOTE_IDLE, .count = 0});
-    member->idle_told = list->poll_count; /* those that are there may get nothing */
-    offer->errand = ERRAND_RETURN;
+    if (!list->loop_lists->is_drained)
+        notice_send(list, 0, (struct notice){.kind = NOTICE_IDLE, .count = 0});
+    member->idle_reported = list->poll_count; /* those that are there may get nothing */
+    offer->offer_action = OFFER_RETURN;
     offer_send(offer);
 }

@@ -1,16 +1,15 @@
 /* outstanding.c - stored tasks that were read: done in any order, acknowledged in order of number.
  * See inside.h.
  *
- * Whoever forgets what was read loses nothing: it is in the store until it is acknowledged, and is
- * read again. */
+ * Forgetting what was read loses nothing: it is in the store until it is acknowledged, and is read
+ * again. */
 #include "base/check.h"
 #include "base/memory.h"
 #include "fiber/clock.h"
-#include "fiber/mark.h"
+#include "fiber/probe.h"
 #include "matching/inside.h"
 
-/* --- what was read -------------------------------------------------------------------------------
- */
+/* --- what was read ---------------------------------------------------------------------------- */
 
 struct outstanding *
 backlog_find(const struct task_list *list, int64_t number)
@@ -82,9 +81,7 @@ backlog_finish(struct task_list *list, int64_t number)
     loop_defer(&backlog->flush);
 }
 
-/* --- starting over
- * --------------------------------------------------------------------------------
- */
+/* --- starting over ---------------------------------------------------------------------------- */
 
 void
 backlog_forget_read(struct task_list *list)
@@ -94,7 +91,7 @@ backlog_forget_read(struct task_list *list)
     while ((node = list_pop_front(&backlog->outstanding)) != NULL) {
         struct outstanding *row = list_entry(node, struct outstanding, node);
         if (row->offer != NULL) {
-            list_unpark(list, row->offer);
+            list_remove_waiting(list, row->offer);
             offer_free(row->offer);
         }
         map64_remove(backlog->by_number, (uint64_t)row->number);
@@ -103,13 +100,13 @@ backlog_forget_read(struct task_list *list)
     backlog->open = 0;
     backlog->read = backlog->acked;
     if (list->waiting_count == 0)
-        backlog->number_parked = backlog->acked;
+        backlog->number_in_memory = backlog->acked;
 }
 
-/* The oldest that is not done keeps all others from being deleted. Starting records within seconds,
- * or is told to have failed; whoever tells neither has lost the task. */
+/* The oldest that is not done keeps all others from being deleted. Within seconds its caller
+ * finishes or returns it; a caller that does neither has lost the task. */
 void
-backlog_look_for_lost(struct task_list *list)
+backlog_find_lost(struct task_list *list)
 {
     struct backlog *backlog = &list->backlog;
     if (list_is_empty(&backlog->outstanding) || backlog->is_worked)
@@ -119,7 +116,7 @@ backlog_look_for_lost(struct task_list *list)
     check(!first->is_done);
     if (first->offer != NULL || clock_monotonic() - first->handed < OUTCOME_MAX)
         return;
-    mark("task_outcome_missing");
+    probe("task_outcome_missing");
     backlog_forget_read(list);
 }
 
@@ -130,7 +127,7 @@ backlog_put_away(struct task_list *list)
     check(list->poll_count == 0 && backlog->is_loaded && !backlog->is_worked);
     backlog_forget_read(list);
     backlog->is_putting_away = true;
-    mark("task_list_put_away");
+    probe("task_list_put_away");
     backlog->pending_count += list->waiting_count;
     list->waiting_count = 0;
     list_splice_back(&list->waiting, &backlog->pending); /* those that wait come first */
@@ -144,7 +141,7 @@ backlog_recover(struct task_list *list)
 {
     struct backlog *backlog = &list->backlog;
     check(backlog->writer == NULL);
-    mark("task_list_lost");
+    probe("task_list_lost");
     backlog_forget_read(list);
     list_each(node, &backlog->in_flight)
         backlog->pending_count++;

@@ -4,7 +4,7 @@
 #include "base/memory.h"
 #include "base/test.h"
 #include "fiber/sim/world.h"
-#include "matching/fixture.h"
+#include "matching/test/fixture.h"
 
 #define SHORT (100 * NS_PER_MS)
 #define THREE                                                                                      \
@@ -13,10 +13,10 @@
 #define SMALL "matching.maxTasksInMemory: [{value: 10}]\nmatching.getTasksBatchSize: [{value: 7}]\n"
 
 static void
-run_on_loops(void (*body)(struct bench *bench), const char *yaml)
+run_on_loops(void (*body)(struct matching_fixture *matching_fixture), const char *yaml)
 {
     for (unsigned loops = 1; loops <= 4; loops++)
-        bench_run(body, yaml, loops);
+        fixture_run(body, yaml, loops);
 }
 
 TEST(partition, a_partition_is_named_after_its_list_and_its_number, "C-014")
@@ -41,34 +41,34 @@ TEST(partition, a_partition_is_named_after_its_list_and_its_number, "C-014")
 
 /* Takes `count` tasks in any order; each of 1 .. count once. */
 static void
-take_all(struct bench *bench, struct spot spot, int64_t count)
+take_all(struct matching_fixture *matching_fixture, struct spot spot, int64_t count)
 {
     bool *is_seen = memory_zalloc((size_t)count + 1, sizeof *is_seen);
     for (int64_t i = 0; i < count; i++) {
-        int64_t id = bench_take(bench, spot, 30 * NS_PER_S);
+        int64_t id = fixture_take(matching_fixture, spot, 30 * NS_PER_S);
         EXPECT(id >= 1 && id <= count && !is_seen[id]);
         if (id >= 1 && id <= count)
             is_seen[id] = true;
     }
-    EXPECT_EQ(bench_take(bench, spot, SHORT), 0);
+    EXPECT_EQ(fixture_take(matching_fixture, spot, SHORT), 0);
     memory_free(is_seen);
 }
 
 /* The first poll tells everybody how the list is divided. */
 static void
-divide(struct bench *bench)
+divide(struct matching_fixture *matching_fixture)
 {
-    EXPECT_EQ(bench_take(bench, DECISIONS, SHORT), 0);
-    EXPECT_EQ(bench_take(bench, ACTIVITIES, SHORT), 0);
+    EXPECT_EQ(fixture_take(matching_fixture, DECISIONS, SHORT), 0);
+    EXPECT_EQ(fixture_take(matching_fixture, ACTIVITIES, SHORT), 0);
 }
 
 static void
-lone_poller(struct bench *bench)
+lone_poller(struct matching_fixture *matching_fixture)
 {
-    divide(bench);
-    bench_add(bench, DECISIONS, 1, 30);
-    take_all(bench, DECISIONS, 30);
-    EXPECT(bench->partitions_seen >= 3); /* they did come from different ones */
+    divide(matching_fixture);
+    fixture_add(matching_fixture, DECISIONS, 1, 30);
+    take_all(matching_fixture, DECISIONS, 30);
+    EXPECT(matching_fixture->partitions_seen >= 3); /* they did come from different ones */
 }
 
 TEST(partition, a_lone_poller_gets_the_tasks_of_all_partitions, "C-016", "C-015")
@@ -77,21 +77,21 @@ TEST(partition, a_lone_poller_gets_the_tasks_of_all_partitions, "C-016", "C-015"
 }
 
 static void
-poller_first(struct bench *bench)
+poller_first(struct matching_fixture *matching_fixture)
 {
-    divide(bench);
+    divide(matching_fixture);
     for (uint64_t row = 1; row <= 12; row++) {
-        struct probe probe;
-        probe_start(bench, DECISIONS, &probe, 10 * NS_PER_S);
-        bench_sleep(bench, SHORT);
+        struct test_poll test_poll;
+        test_poll_start(matching_fixture, DECISIONS, &test_poll, 10 * NS_PER_S);
+        fixture_sleep(matching_fixture, SHORT);
         int64_t began = clock_monotonic();
-        bench_add(bench, DECISIONS, row, row);
-        EXPECT_EQ(probe_wait(&probe), POLL_MATCHED);
+        fixture_add(matching_fixture, DECISIONS, row, row);
+        EXPECT_EQ(test_poll_wait(&test_poll), POLL_MATCHED);
         EXPECT(clock_monotonic() - began < 20 * NS_PER_MS);
-        EXPECT_EQ(probe.poll.task->schedule_id, (int64_t)row);
-        probe_finish(bench, &probe);
+        EXPECT_EQ(test_poll.poll.task->schedule_id, (int64_t)row);
+        test_poll_finish(matching_fixture, &test_poll);
     }
-    EXPECT_EQ(bench->done, 0); /* none was stored */
+    EXPECT_EQ(matching_fixture->done, 0); /* none was stored */
 }
 
 TEST(partition, a_task_finds_the_only_poll_at_once, "C-016")
@@ -100,13 +100,13 @@ TEST(partition, a_task_finds_the_only_poll_at_once, "C-016")
 }
 
 static void
-stored(struct bench *bench)
+stored(struct matching_fixture *matching_fixture)
 {
-    divide(bench);
-    bench_add(bench, DECISIONS, 1, 200);
-    bench_sleep(bench, NS_PER_S);
-    EXPECT(bench->done > 100);
-    take_all(bench, DECISIONS, 200);
+    divide(matching_fixture);
+    fixture_add(matching_fixture, DECISIONS, 1, 200);
+    fixture_sleep(matching_fixture, NS_PER_S);
+    EXPECT(matching_fixture->done > 100);
+    take_all(matching_fixture, DECISIONS, 200);
 }
 
 TEST(partition, what_partitions_have_stored_reaches_a_lone_poller, "C-016")
@@ -116,18 +116,18 @@ TEST(partition, what_partitions_have_stored_reaches_a_lone_poller, "C-016")
 
 /* Everything is stored first: a poll that waits already gets it as soon as it is. */
 static void
-stored_first(struct bench *bench)
+stored_first(struct matching_fixture *matching_fixture)
 {
-    divide(bench);
+    divide(matching_fixture);
     for (uint64_t row = 1; row <= 6; row++) {
-        struct probe probe;
-        probe_start(bench, DECISIONS, &probe, 20 * NS_PER_S);
-        bench_sleep(bench, SHORT);
+        struct test_poll test_poll;
+        test_poll_start(matching_fixture, DECISIONS, &test_poll, 20 * NS_PER_S);
+        fixture_sleep(matching_fixture, SHORT);
         int64_t began = clock_monotonic();
-        bench_add(bench, DECISIONS, row, row);
-        EXPECT_EQ(probe_wait(&probe), POLL_MATCHED);
+        fixture_add(matching_fixture, DECISIONS, row, row);
+        EXPECT_EQ(test_poll_wait(&test_poll), POLL_MATCHED);
         EXPECT(clock_monotonic() - began < NS_PER_S);
-        probe_finish(bench, &probe);
+        test_poll_finish(matching_fixture, &test_poll);
     }
 }
 
@@ -140,51 +140,52 @@ TEST(partition, a_task_that_is_stored_first_finds_the_only_poll_soon, "C-016")
  */
 
 static void
-leave_tasks(struct bench *bench)
+leave_tasks(struct matching_fixture *matching_fixture)
 {
-    divide(bench);
-    bench_add(bench, DECISIONS, 1, 300);
-    bench_sleep(bench, NS_PER_S);
+    divide(matching_fixture);
+    fixture_add(matching_fixture, DECISIONS, 1, 300);
+    fixture_sleep(matching_fixture, NS_PER_S);
 }
 
 /* As a shard does: what was not stored is offered again. */
 static void
-find_tasks(struct bench *bench)
+find_tasks(struct matching_fixture *matching_fixture)
 {
     for (uint64_t row = 1; row <= 300; row++) {
-        if (!bench->is_row_done[row])
-            bench_add(bench, DECISIONS, row, row);
+        if (!matching_fixture->is_row_done[row])
+            fixture_add(matching_fixture, DECISIONS, row, row);
     }
-    take_all(bench, DECISIONS, 300);
+    take_all(matching_fixture, DECISIONS, 300);
 }
 
 TEST(partition, after_a_restart_with_fewer_partitions_the_tasks_of_all_are_found, "C-019")
 {
     for (unsigned loops = 1; loops <= 3; loops++) {
-        struct bench *bench = memory_zalloc(1, sizeof *bench);
-        bench->base = memory_base_new(1);
-        bench->yaml = THREE SMALL;
-        bench->body = leave_tasks;
-        bench_run_on(bench, loops);
-        bench->yaml = SMALL;
-        bench->body = find_tasks;
-        bench_run_on(bench, loops);
-        memory_base_free(bench->base);
-        memory_free(bench);
+        struct matching_fixture *matching_fixture = memory_zalloc(1, sizeof *matching_fixture);
+        matching_fixture->base = memory_base_new(1);
+        matching_fixture->yaml = THREE SMALL;
+        matching_fixture->body = leave_tasks;
+        fixture_run_on(matching_fixture, loops);
+        matching_fixture->yaml = SMALL;
+        matching_fixture->body = find_tasks;
+        fixture_run_on(matching_fixture, loops);
+        memory_base_free(matching_fixture->base);
+        memory_free(matching_fixture);
     }
 }
 
 static void
-shrink(struct bench *bench)
+shrink(struct matching_fixture *matching_fixture)
 {
-    divide(bench);
-    bench_add(bench, DECISIONS, 1, 100);
-    bench_sleep(bench, NS_PER_S);
-    EXPECT_OK(dynamic_load(bench->dynamic, slice_text(SMALL), "test", bench->arena));
-    bench_add(bench, DECISIONS, 101, 200); /* some loops do not know it yet */
-    bench_sleep(bench, 2 * NS_PER_S);
-    bench_add(bench, DECISIONS, 201, 300);
-    take_all(bench, DECISIONS, 300);
+    divide(matching_fixture);
+    fixture_add(matching_fixture, DECISIONS, 1, 100);
+    fixture_sleep(matching_fixture, NS_PER_S);
+    EXPECT_OK(dynamic_load(matching_fixture->dynamic, slice_text(SMALL), "test",
+                           matching_fixture->arena));
+    fixture_add(matching_fixture, DECISIONS, 101, 200); /* some loops do not know it yet */
+    fixture_sleep(matching_fixture, 2 * NS_PER_S);
+    fixture_add(matching_fixture, DECISIONS, 201, 300);
+    take_all(matching_fixture, DECISIONS, 300);
 }
 
 TEST(partition, a_partition_that_is_one_no_more_is_emptied, "C-019")
@@ -196,15 +197,15 @@ TEST(partition, a_partition_that_is_one_no_more_is_emptied, "C-019")
  */
 
 static void
-shared_rate(struct bench *bench)
+shared_rate(struct matching_fixture *matching_fixture)
 {
-    bench->rate = 30;
-    divide(bench);
-    bench_sleep(bench, NS_PER_S);
-    bench_add(bench, ACTIVITIES, 1, 200);
+    matching_fixture->rate = 30;
+    divide(matching_fixture);
+    fixture_sleep(matching_fixture, NS_PER_S);
+    fixture_add(matching_fixture, ACTIVITIES, 1, 200);
     int64_t began = clock_monotonic();
     for (int i = 0; i < 150; i++)
-        EXPECT(bench_take(bench, ACTIVITIES, 10 * NS_PER_S) > 0);
+        EXPECT(fixture_take(matching_fixture, ACTIVITIES, 10 * NS_PER_S) > 0);
     int64_t seconds = (clock_monotonic() - began) / NS_PER_S;
     EXPECT(seconds >= 3 && seconds <= 6); /* 30 at once, 30 in each second */
 }
@@ -218,40 +219,40 @@ TEST(partition, the_rate_of_a_list_is_shared_by_its_partitions, "C-009")
  */
 
 static int64_t
-take_from(struct bench *bench, const char *name)
+take_from(struct matching_fixture *matching_fixture, const char *name)
 {
     struct list_name found;
     struct spot spot = DECISIONS;
     spot.list = name;
-    struct probe probe;
-    if (!list_name_parse(name, bench->arena, &found))
+    struct test_poll test_poll;
+    if (!list_name_parse(name, matching_fixture->arena, &found))
         found = (struct list_name){name, 0};
     spot.list = found.list;
-    bench->partition = found.partition;
-    probe_start(bench, spot, &probe, SHORT);
-    bench->partition = 0;
-    if (probe_wait(&probe) != POLL_MATCHED)
+    matching_fixture->partition = found.partition;
+    test_poll_start(matching_fixture, spot, &test_poll, SHORT);
+    matching_fixture->partition = 0;
+    if (test_poll_wait(&test_poll) != POLL_MATCHED)
         return 0;
-    int64_t id = probe.poll.task->schedule_id;
-    probe_finish(bench, &probe);
+    int64_t id = test_poll.poll.task->schedule_id;
+    test_poll_finish(matching_fixture, &test_poll);
     return id;
 }
 
 static void
-made_up_names(struct bench *bench)
+made_up_names(struct matching_fixture *matching_fixture)
 {
     static const char *const names[] = {"/__cadence_sys/orders/1", "/__cadence_sys/orders/9999999",
                                         "/__cadence_sys/", "/__cadence_sys/x", "/"};
     for (uint64_t i = 0; i < array_length(names); i++) {
         struct spot spot = DECISIONS;
         spot.list = names[i];
-        bench_add(bench, spot, i + 1, i + 1);
-        EXPECT_EQ(take_from(bench, names[i]), (int64_t)i + 1);
+        fixture_add(matching_fixture, spot, i + 1, i + 1);
+        EXPECT_EQ(take_from(matching_fixture, names[i]), (int64_t)i + 1);
     }
     struct spot sticky = STICKY;
     sticky.list = names[0];
-    EXPECT_EQ(take_from(bench, names[0]), 0);
-    EXPECT_EQ(bench_take(bench, sticky, SHORT), 0);
+    EXPECT_EQ(take_from(matching_fixture, names[0]), 0);
+    EXPECT_EQ(fixture_take(matching_fixture, sticky, SHORT), 0);
 }
 
 TEST(partition, a_list_may_have_the_name_of_a_partition)

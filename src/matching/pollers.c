@@ -75,7 +75,7 @@ size_t
 pollers_of_group(const struct task_list *list, const char *group)
 {
     struct dynamic_filter filter = list_filter(list);
-    const struct dynamic *dynamic = list->place->matching->options.dynamic;
+    const struct dynamic *dynamic = list->loop_lists->matching->options.dynamic;
     int64_t since = clock_wall() - dynamic_duration(dynamic, DYNAMIC_ISOLATION_WINDOW, &filter);
     size_t count = 0, cursor = 0;
     void *value;

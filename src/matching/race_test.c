@@ -1,10 +1,10 @@
-/* race_test.c - doors on every loop poll, withdraw and return, shards on every loop add, on real
+/* race_test.c - callers on every loop poll, withdraw and return, shards on every loop add, on real
  * threads.
  *
  * What is at stake: a task that two pollers get, or none; a poll that comes back twice, or after
  * its memory is gone. Method: each probe polls again as soon as it is back, on random lists, and
- * frees and allocates its memory anew each time, so that a late touch is seen by a sanitizer; it is
- * withdrawn at random moments. Lists are small, so most tasks go through the store. In the end
+ * frees and allocates its memory again each time, so that a late touch is seen by a sanitizer; it
+ * is withdrawn at random moments. Lists are small, so most tasks go through the store. In the end
  * every task was started exactly once. */
 #include <stdatomic.h>
 
@@ -37,12 +37,12 @@ struct corner {
     struct race *race;
     unsigned number;
     struct random random;
-    struct probe *probes[PROBES];
+    struct test_poll *probes[PROBES];
     unsigned out; /* probes that poll */
     struct fiber *waiter;
 };
 
-struct probe {
+struct test_poll {
     struct poll poll;
     struct corner *corner;
     unsigned slot;
@@ -77,10 +77,10 @@ judge_task(struct corner *corner, const struct task *task)
 static void
 probe_back(struct poll *poll, enum poll_end end)
 {
-    struct probe *probe = container_of(poll, struct probe, poll);
-    struct corner *corner = probe->corner;
-    unsigned slot = probe->slot;
-    check(end != POLL_WITHDRAWN || probe->is_withdrawn);
+    struct test_poll *test_poll = container_of(poll, struct test_poll, poll);
+    struct corner *corner = test_poll->corner;
+    unsigned slot = test_poll->slot;
+    check(end != POLL_WITHDRAWN || test_poll->is_withdrawn);
     check((end == POLL_MATCHED) == (poll->task != NULL));
     if (end == POLL_MATCHED) {
         judge_task(corner, poll->task);
@@ -88,7 +88,7 @@ probe_back(struct poll *poll, enum poll_end end)
     }
     atomic_fetch_add(end == POLL_EMPTY ? &corner->race->empty : &corner->race->passed, 1);
     atomic_fetch_add(&corner->race->withdrawn, end == POLL_WITHDRAWN);
-    memory_free(probe);
+    memory_free(test_poll);
     corner->probes[slot] = NULL;
     corner->out--;
     if (!atomic_load(&corner->race->is_over))
@@ -100,11 +100,11 @@ probe_back(struct poll *poll, enum poll_end end)
 static void
 probe_poll(struct corner *corner, unsigned slot)
 {
-    struct probe *probe = memory_zalloc(1, sizeof *probe);
+    struct test_poll *test_poll = memory_zalloc(1, sizeof *test_poll);
     unsigned list = (unsigned)random_below(&corner->random, LISTS);
-    probe->corner = corner;
-    probe->slot = slot;
-    probe->poll = (struct poll){
+    test_poll->corner = corner;
+    test_poll->slot = slot;
+    test_poll->poll = (struct poll){
         .type = is_sticky(list) || slot % 2 == 0 ? TASK_DECISION : TASK_ACTIVITY,
         .kind = is_sticky(list) ? LIST_STICKY : LIST_NORMAL,
         .domain_id = "domain",
@@ -115,9 +115,9 @@ probe_poll(struct corner *corner, unsigned slot)
         .rate_per_second = -1,
         .expiry = clock_monotonic() + (int64_t)random_below(&corner->random, 20 * NS_PER_MS),
         .back = probe_back};
-    corner->probes[slot] = probe;
+    corner->probes[slot] = test_poll;
     corner->out++;
-    matching_poll(corner->race->matching, &probe->poll);
+    matching_poll(corner->race->matching, &test_poll->poll);
 }
 
 static void
@@ -156,11 +156,11 @@ static void
 withdraw_some(struct corner *corner)
 {
     for (int i = 0; i < 3; i++) {
-        struct probe *probe = corner->probes[random_below(&corner->random, PROBES)];
-        if (probe == NULL)
+        struct test_poll *test_poll = corner->probes[random_below(&corner->random, PROBES)];
+        if (test_poll == NULL)
             continue;
-        probe->is_withdrawn = true;
-        matching_withdraw(corner->race->matching, &probe->poll);
+        test_poll->is_withdrawn = true;
+        matching_withdraw(corner->race->matching, &test_poll->poll);
     }
 }
 

@@ -98,7 +98,7 @@ check_format(uint32_t format, struct arena *arena)
 {
     if (format == FORMAT)
         return NULL;
-    return error_new(arena, ERR_CORRUPT, "form %u of a task list's row is not known", format);
+    return error_new(arena, ERR_CORRUPT, "format %u of a task list's row is unknown", format);
 }
 
 struct error *
@@ -140,6 +140,6 @@ record_read_task(struct task_list *list, const struct row *row, struct arena *ar
                         .isolation_group = read_group(record),
                         .partition = list->partition,
                         .number = (int64_t)number};
-    *offer = offer_new(list->place->matching, &task, ERRAND_ADD);
+    *offer = offer_new(list->loop_lists->matching, &task, OFFER_ADD);
     return NULL;
 }

@@ -1,12 +1,12 @@
 /* root.c - the first partition of a divided list: how the list is divided, and who meets whom. See
- * family.h.
+ * partition_group.h.
  *
- * A change of the division is recorded first and told afterwards: nobody sends a task to a
+ * A change of the division is recorded first and published afterwards: nobody sends a task to a
  * partition that a new owner would not look at. */
 #include "base/check.h"
 #include "base/memory.h"
 #include "fiber/clock.h"
-#include "fiber/mark.h"
+#include "fiber/probe.h"
 #include "matching/inside.h"
 #include "wire/message.h"
 
@@ -23,8 +23,7 @@ seats_add(struct seats *seats, int32_t partition, const API(TaskListPartition) *
     }
 }
 
-/* --- the division --------------------------------------------------------------------------------
- */
+/* --- the division ----------------------------------------------------------------------------- */
 
 static void
 divide_evenly(struct division *division, int64_t reads, int64_t writes)
@@ -40,7 +39,7 @@ static void
 divide_by_settings(const struct task_list *list, struct division *division)
 {
     struct dynamic_filter filter = list_filter(list);
-    const struct dynamic *dynamic = list->place->matching->options.dynamic;
+    const struct dynamic *dynamic = list->loop_lists->matching->options.dynamic;
     divide_evenly(division, dynamic_integer(dynamic, DYNAMIC_READ_PARTITIONS, &filter),
                   dynamic_integer(dynamic, DYNAMIC_WRITE_PARTITIONS, &filter));
 }
@@ -79,13 +78,12 @@ division_is_same(const struct division *one, const struct division *other)
            one->writes == other->writes;
 }
 
-/* --- recording and telling -----------------------------------------------------------------------
- */
+/* --- recording and telling -------------------------------------------------------------------- */
 
 static bool
 may_be_divided(const struct task_list *list)
 {
-    return list->partition == 0 && list->kind == LIST_NORMAL && !list->place->is_drained;
+    return list->partition == 0 && list->kind == LIST_NORMAL && !list->loop_lists->is_drained;
 }
 
 static struct root *
@@ -95,8 +93,8 @@ root_make(struct task_list *list)
     if (list->root == NULL) {
         list->root = memory_zalloc(1, sizeof *list->root);
         list->root->arena = arena_new(0);
-        divide_evenly(&list->root->told, 1, 1);
-        list->root->rate_told = list->rate_asked;
+        divide_evenly(&list->root->published, 1, 1);
+        list->root->rate_published = list->rate_requested;
         member_changed(list); /* it is one from now on, with what it has already */
     }
     return list->root;
@@ -108,10 +106,10 @@ root_free(struct task_list *list)
     struct root *root = list->root;
     if (root == NULL)
         return;
-    if (root->told.reads > 1 && !list->place->is_drained) {
+    if (root->published.reads > 1 && !list->loop_lists->is_drained) {
         struct division whole;
         divide_evenly(&whole, 1, 1);
-        family_tell(list, &whole);
+        partition_group_publish(list, &whole);
     }
     arena_free(root->arena);
     memory_free(root);
@@ -125,20 +123,20 @@ root_wants_record(const struct task_list *list)
     if (root == NULL || !list->backlog.is_loaded)
         return false;
     return root->highest > root->highest_recorded ||
-           root_mark(list).version > root->version_recorded;
+           root_record_state(list).version > root->version_recorded;
 }
 
-struct record_mark
-root_mark(const struct task_list *list)
+struct record_state
+root_record_state(const struct task_list *list)
 {
     const struct root *root = list->root;
     if (root == NULL)
-        return (struct record_mark){0};
-    return (struct record_mark){root->highest, root->config == NULL ? 0 : root->config->version};
+        return (struct record_state){0};
+    return (struct record_state){root->highest, root->config == NULL ? 0 : root->config->version};
 }
 
 void
-root_recorded(struct task_list *list, struct record_mark written)
+root_recorded(struct task_list *list, struct record_state written)
 {
     struct root *root = list->root;
     if (root == NULL)
@@ -154,14 +152,16 @@ static void
 root_wake_members(struct task_list *list)
 {
     struct root *root = list->root;
-    check(root->part_count <= PARTITIONS_MAX && root->highest < PARTITIONS_MAX);
-    for (size_t i = 0; i < root->part_count; i++) /* they tell anew, and take no old invitation */
-        root->parts[i] = (struct part){.is_drained = root->parts[i].is_drained};
-    int32_t last = (int32_t)root->part_count - 1; /* also those that were only polled */
+    check(root->partition_state_count <= PARTITIONS_MAX && root->highest < PARTITIONS_MAX);
+    for (size_t i = 0; i < root->partition_state_count;
+         i++) /* they report again, and ignore old invitations */
+        root->partition_states[i] =
+            (struct partition_state){.is_drained = root->partition_states[i].is_drained};
+    int32_t last = (int32_t)root->partition_state_count - 1; /* also those that were only polled */
     if (last < root->highest)
         last = root->highest;
     for (int32_t i = 0; i <= last; i++)
-        note_send(list, i, (struct note){.kind = NOTE_AWAKE});
+        notice_send(list, i, (struct notice){.kind = NOTICE_AWAKE});
 }
 
 void
@@ -176,7 +176,7 @@ root_adopt(struct task_list *list, const STORED(TaskListRecord) *record)
         root->config = NULL;
         if (config != NULL)
             root_keep_config(root, config);
-        root->version_recorded = root_mark(list).version;
+        root->version_recorded = root_record_state(list).version;
         root->highest_recorded = highest;
         if (root->highest < highest)
             root->highest = highest;
@@ -213,7 +213,7 @@ static void
 scaler_plan(struct task_list *list)
 {
     struct dynamic_filter filter = list_filter(list);
-    const struct dynamic *dynamic = list->place->matching->options.dynamic;
+    const struct dynamic *dynamic = list->loop_lists->matching->options.dynamic;
     struct timer *timer = &list->member.scaler.timer;
     if (timer_is_pending(timer) || !dynamic_flag(dynamic, DYNAMIC_ADAPTIVE_SCALER, &filter))
         return;
@@ -273,27 +273,27 @@ root_refresh(struct task_list *list)
         backlog_kick(list); /* comes back here when that is done */
         return;
     }
-    if (division_is_same(&division, &root->told) && root->rate_told == list->rate_asked)
+    if (division_is_same(&division, &root->published) &&
+        root->rate_published == list->rate_requested)
         return;
     check(root->highest_recorded >= highest_of(&division)); /* before tasks go there */
-    root->told = division;
+    root->published = division;
     for (size_t i = 0; i < division.writes; i++)
-        root->parts[division.write[i]].is_drained = false;
-    root->rate_told = list->rate_asked;
-    family_tell(list, &division);
+        root->partition_states[division.write[i]].is_drained = false;
+    root->rate_published = list->rate_requested;
+    partition_group_publish(list, &division);
     member_changed(list);
 }
 
-/* --- bringing together --------------------------------------------------------------------------
- */
+/* --- bringing together ------------------------------------------------------------------------ */
 
 /* A partition with polls, another one than `guest`; -1: none. */
 static int32_t
 find_host(const struct root *root, size_t guest)
 {
-    for (size_t i = 0; i < root->part_count; i++) {
-        size_t at = (root->turn + i) % root->part_count;
-        if (at != guest && root->parts[at].idle > 0)
+    for (size_t i = 0; i < root->partition_state_count; i++) {
+        size_t at = (root->turn + i) % root->partition_state_count;
+        if (at != guest && root->partition_states[at].idle > 0)
             return (int32_t)at;
     }
     return -1;
@@ -303,70 +303,70 @@ static void
 bring_together(struct task_list *list)
 {
     struct root *root = list->root;
-    for (size_t i = 0; i < root->part_count; i++) {
-        size_t guest = (root->turn + i) % root->part_count;
-        struct part *part = &root->parts[guest];
-        if (!part->is_hungry || part->is_invited)
+    for (size_t i = 0; i < root->partition_state_count; i++) {
+        size_t guest = (root->turn + i) % root->partition_state_count;
+        struct partition_state *partition_state = &root->partition_states[guest];
+        if (!partition_state->is_hungry || partition_state->is_invited)
             continue;
         int32_t host = find_host(root, guest);
         if (host < 0)
             continue;
-        size_t *idle = &root->parts[host].idle;
+        size_t *idle = &root->partition_states[host].idle;
         size_t count = *idle < INVITED_MAX ? *idle : INVITED_MAX;
         check(count > 0 && (size_t)host != guest);
         *idle -= count;
-        part->is_invited = true;
-        note_send(list, (int32_t)guest,
-                  (struct note){.kind = NOTE_INVITED, .peer = host, .count = count});
+        partition_state->is_invited = true;
+        notice_send(list, (int32_t)guest,
+                    (struct notice){.kind = NOTICE_INVITED, .peer = host, .count = count});
     }
     root->turn++;
 }
 
-static struct part *
-root_part(struct root *root, int32_t partition)
+static struct partition_state *
+root_partition_state(struct root *root, int32_t partition)
 {
     check(partition >= 0 && partition < PARTITIONS_MAX);
-    if (root->part_count <= (size_t)partition)
-        root->part_count = (size_t)partition + 1;
-    return &root->parts[partition];
+    if (root->partition_state_count <= (size_t)partition)
+        root->partition_state_count = (size_t)partition + 1;
+    return &root->partition_states[partition];
 }
 
 static void
-hear_rate(struct task_list *list, double rate)
+receive_rate(struct task_list *list, double rate)
 {
-    list->rate_asked = rate;
+    list->rate_requested = rate;
     list->member.refreshed = 0;
     root_refresh(list);
 }
 
 void
-root_hear(struct task_list *list, int32_t from, const struct note *note)
+root_receive(struct task_list *list, int32_t from, const struct notice *notice)
 {
     struct root *root = root_make(list);
-    struct part *part = root_part(root, from);
-    check(note->kind != NOTE_INVITED && note->kind != NOTE_AWAKE); /* a member's */
-    switch (note->kind) {
-    case NOTE_HUNGRY:
-        part->is_hungry = true;
-        part->is_drained = false;
+    struct partition_state *partition_state = root_partition_state(root, from);
+    check(notice->kind != NOTICE_INVITED && notice->kind != NOTICE_AWAKE); /* a member's */
+    switch (notice->kind) {
+    case NOTICE_HUNGRY:
+        partition_state->is_hungry = true;
+        partition_state->is_drained = false;
         break;
-    case NOTE_IDLE:
-        part->idle = note->count;
+    case NOTICE_IDLE:
+        partition_state->idle = notice->count;
         break;
-    case NOTE_ANSWERED:
-        check(note->count <= INVITED_MAX && note->peer != from);
-        part->is_invited = false;
-        part->is_hungry = note->is_hungry;
-        root_part(root, note->peer)->idle += note->count;
+    case NOTICE_ANSWERED:
+        check(notice->count <= INVITED_MAX && notice->peer != from);
+        partition_state->is_invited = false;
+        partition_state->is_hungry = notice->is_hungry;
+        root_partition_state(root, notice->peer)->idle += notice->count;
         break;
-    case NOTE_RATE:
-        hear_rate(list, note->rate);
+    case NOTICE_RATE:
+        receive_rate(list, notice->rate);
         break;
-    case NOTE_DRAINED:
-        part->is_drained = true;
+    case NOTICE_EMPTY:
+        partition_state->is_drained = true;
         break;
-    case NOTE_INVITED:
-    case NOTE_AWAKE:
+    case NOTICE_INVITED:
+    case NOTICE_AWAKE:
         break;
     }
     if (!list->backlog.is_loaded)

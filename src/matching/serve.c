@@ -1,83 +1,85 @@
-/* serve.c - a storm on one list leaves the others alone. See inside.h.
+/* serve.c - a storm on one list does not delay the others. See inside.h.
  *
  * What comes to a quiet loop is served at once. When more comes in a tick than a few offers, the
  * rest waits in inboxes, and lists with one take turns, an offer each; so an offer to another list
  * waits for as many offers as there are busy lists, not for all that came before it. After a
- * portion the loop gets its tick back, for letters, polls and sockets. */
+ * portion the loop gets its tick back, for messages, polls and sockets. */
 #include "base/check.h"
 #include "fiber/clock.h"
-#include "fiber/mark.h"
+#include "fiber/probe.h"
 #include "matching/inside.h"
 
 /* One offer of the list whose turn it is. */
 static void
-serve_one(struct place *place)
+serve_one(struct loop_lists *loop_lists)
 {
-    struct list *node = list_pop_front(&place->busy);
+    struct list *node = list_pop_front(&loop_lists->busy);
     check(node != NULL);
     struct task_list *list = list_entry(node, struct task_list, busy);
-    check(list->place == place);
+    check(list->loop_lists == loop_lists);
     struct list *first = list_pop_front(&list->inbox);
     check(first != NULL);
     if (!list_is_empty(&list->inbox))
-        list_push_back(&place->busy, &list->busy);
+        list_push_back(&loop_lists->busy, &list->busy);
     list_add(list, list_entry(first, struct offer, node));
+    task_list_check(list);
 }
 
 static void
-serve(struct place *place)
+serve(struct loop_lists *loop_lists)
 {
-    for (; place->served < SERVED_MAX && !list_is_empty(&place->busy); place->served++)
-        serve_one(place);
-    place->served = 0;
-    if (!list_is_empty(&place->busy))
-        timer_start(&place->serve_on, clock_monotonic());
+    for (; loop_lists->served < SERVED_MAX && !list_is_empty(&loop_lists->busy);
+         loop_lists->served++)
+        serve_one(loop_lists);
+    loop_lists->served = 0;
+    if (!list_is_empty(&loop_lists->busy))
+        timer_start(&loop_lists->serve_on, clock_monotonic());
 }
 
 static void
 tick_ends(struct deferred *deferred)
 {
-    struct place *place = container_of(deferred, struct place, serve);
-    if (timer_is_pending(&place->serve_on))
-        place->served = 0; /* the next tick goes on */
+    struct loop_lists *loop_lists = container_of(deferred, struct loop_lists, serve);
+    if (timer_is_pending(&loop_lists->serve_on))
+        loop_lists->served = 0; /* the next tick goes on */
     else
-        serve(place);
+        serve(loop_lists);
 }
 
 static void
 goes_on(struct timer *timer)
 {
-    serve(container_of(timer, struct place, serve_on));
+    serve(container_of(timer, struct loop_lists, serve_on));
 }
 
 void
-place_serve_init(struct place *place)
+loop_lists_serve_init(struct loop_lists *loop_lists)
 {
-    list_init(&place->busy);
-    place->serve = (struct deferred)DEFERRED_INIT(place->serve, tick_ends);
-    timer_init(&place->serve_on, goes_on);
+    list_init(&loop_lists->busy);
+    loop_lists->serve = (struct deferred)DEFERRED_INIT(loop_lists->serve, tick_ends);
+    timer_init(&loop_lists->serve_on, goes_on);
 }
 
 void
-place_serve_stop(struct place *place)
+loop_lists_serve_stop(struct loop_lists *loop_lists)
 {
-    loop_undefer(&place->serve);
-    timer_stop(&place->serve_on);
+    loop_undefer(&loop_lists->serve);
+    timer_stop(&loop_lists->serve_on);
 }
 
 void
 list_receive(struct task_list *list, struct offer *offer)
 {
-    struct place *place = list->place;
-    if (place->served < SERVED_AT_ONCE && list_is_empty(&place->busy)) {
-        place->served++;
-        loop_defer(&place->serve);
+    struct loop_lists *loop_lists = list->loop_lists;
+    if (loop_lists->served < SERVED_AT_ONCE && list_is_empty(&loop_lists->busy)) {
+        loop_lists->served++;
+        loop_defer(&loop_lists->serve);
         list_add(list, offer);
         return;
     }
     if (list_is_empty(&list->inbox))
-        list_push_back(&place->busy, &list->busy);
+        list_push_back(&loop_lists->busy, &list->busy);
     list_push_back(&list->inbox, &offer->node);
-    loop_defer(&place->serve);
-    mark("lists_take_turns");
+    loop_defer(&loop_lists->serve);
+    probe("lists_take_turns");
 }

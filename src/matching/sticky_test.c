@@ -1,95 +1,98 @@
 /* sticky_test.c - lists that belong to one worker: their tasks go to the normal list when it is
  * gone. In simulation. */
 #include "base/test.h"
-#include "matching/fixture.h"
+#include "matching/test/fixture.h"
 
 #define SHORT (100 * NS_PER_MS)
 
 static void
-sticky(struct bench *bench)
+sticky(struct matching_fixture *matching_fixture)
 {
-    bench_add(bench, STICKY, 1, 1); /* nobody ever polled it */
-    EXPECT_EQ(bench_take(bench, DECISIONS, SHORT), 1);
+    fixture_add(matching_fixture, STICKY, 1, 1); /* nobody ever polled it */
+    EXPECT_EQ(fixture_take(matching_fixture, DECISIONS, SHORT), 1);
 
-    EXPECT_EQ(bench_take(bench, STICKY, SHORT), 0);
-    bench_sleep(bench, 9 * NS_PER_S);
-    bench_add(bench, STICKY, 2, 2); /* polled lately: it waits for its worker */
-    EXPECT_EQ(bench_take(bench, DECISIONS, SHORT), 0);
-    EXPECT_EQ(bench_take(bench, STICKY, SHORT), 2);
+    EXPECT_EQ(fixture_take(matching_fixture, STICKY, SHORT), 0);
+    fixture_sleep(matching_fixture, 9 * NS_PER_S);
+    fixture_add(matching_fixture, STICKY, 2, 2); /* polled lately: it waits for its worker */
+    EXPECT_EQ(fixture_take(matching_fixture, DECISIONS, SHORT), 0);
+    EXPECT_EQ(fixture_take(matching_fixture, STICKY, SHORT), 2);
 
-    bench_sleep(bench, 11 * NS_PER_S);
+    fixture_sleep(matching_fixture, 11 * NS_PER_S);
     int64_t began = clock_monotonic();
-    bench_add(bench, STICKY, 3, 3);
-    EXPECT_EQ(bench_take(bench, DECISIONS, NS_PER_S), 3);
+    fixture_add(matching_fixture, STICKY, 3, 3);
+    EXPECT_EQ(fixture_take(matching_fixture, DECISIONS, NS_PER_S), 3);
     EXPECT(clock_monotonic() - began < SHORT); /* at once */
 }
 
 TEST(sticky, a_sticky_list_without_a_poll_in_ten_seconds_passes_tasks_on_at_once, "A-090")
 {
-    bench_run(sticky, NULL, 1);
-    bench_run(sticky, NULL, 3);
+    fixture_run(sticky, NULL, 1);
+    fixture_run(sticky, NULL, 3);
 }
 
 static void
-sticky_worker_dies(struct bench *bench)
+sticky_worker_dies(struct matching_fixture *matching_fixture)
 {
-    struct probe one, two;
-    probe_start(bench, STICKY, &one, NS_PER_S);
-    probe_start(bench, STICKY, &two, NS_PER_S);
-    bench_sleep(bench, SHORT);
-    bench_add(bench, STICKY, 1, 1);
-    EXPECT_EQ(probe_wait(&one), POLL_MATCHED);
-    matching_withdraw(bench->matching, &two.poll);
-    EXPECT_EQ(probe_wait(&two), POLL_WITHDRAWN);
-    matching_return(bench->matching, one.poll.task); /* the connection broke under the answer */
+    struct test_poll one, two;
+    test_poll_start(matching_fixture, STICKY, &one, NS_PER_S);
+    test_poll_start(matching_fixture, STICKY, &two, NS_PER_S);
+    fixture_sleep(matching_fixture, SHORT);
+    fixture_add(matching_fixture, STICKY, 1, 1);
+    EXPECT_EQ(test_poll_wait(&one), POLL_MATCHED);
+    matching_withdraw(matching_fixture->matching, &two.poll);
+    EXPECT_EQ(test_poll_wait(&two), POLL_WITHDRAWN);
+    matching_return(matching_fixture->matching,
+                    one.poll.task); /* the connection broke under the answer */
     arena_free(one.poll.task_arena);
-    EXPECT_EQ(bench_take(bench, DECISIONS, SHORT), 1);
-    bench_add(bench, STICKY, 2, 2);
-    EXPECT_EQ(bench_take(bench, DECISIONS, SHORT), 2);
+    EXPECT_EQ(fixture_take(matching_fixture, DECISIONS, SHORT), 1);
+    fixture_add(matching_fixture, STICKY, 2, 2);
+    EXPECT_EQ(fixture_take(matching_fixture, DECISIONS, SHORT), 2);
 }
 
 TEST(sticky, when_the_last_poll_of_a_sticky_list_is_withdrawn_its_tasks_go_to_the_normal_list,
      "A-090")
 {
-    bench_run(sticky_worker_dies, NULL, 1);
-    bench_run(sticky_worker_dies, NULL, 3);
+    fixture_run(sticky_worker_dies, NULL, 1);
+    fixture_run(sticky_worker_dies, NULL, 3);
 }
 
 static void
-sticky_overflows(struct bench *bench)
+sticky_overflows(struct matching_fixture *matching_fixture)
 {
-    EXPECT_EQ(bench_take(bench, STICKY, SHORT), 0);
-    bench_add(bench, STICKY, 1, 5);
-    bench_sleep(bench, SHORT);
-    bench_expect(bench, STICKY, 1, 3);
-    bench_expect(bench, DECISIONS, 4, 5);
-    EXPECT_EQ(memory_base_rows(bench->base), 0);
+    EXPECT_EQ(fixture_take(matching_fixture, STICKY, SHORT), 0);
+    fixture_add(matching_fixture, STICKY, 1, 5);
+    fixture_sleep(matching_fixture, SHORT);
+    fixture_expect(matching_fixture, STICKY, 1, 3);
+    fixture_expect(matching_fixture, DECISIONS, 4, 5);
+    EXPECT_EQ(memory_base_rows(matching_fixture->base), 0);
 }
 
 TEST(sticky, what_a_sticky_list_cannot_hold_goes_to_the_normal_list_and_is_not_stored)
 {
-    bench_run(sticky_overflows,
-              "matching.maxTasksInMemory: [{value: 3, constraints: {taskListName: 'host:1'}}]", 2);
+    fixture_run(sticky_overflows,
+                "matching.maxTasksInMemory: [{value: 3, constraints: {taskListName: 'host:1'}}]",
+                2);
 }
 
 /* Somebody polls a list as sticky that workflows were started on. */
 static void
-sticky_in_name_only(struct bench *bench)
+sticky_in_name_only(struct matching_fixture *matching_fixture)
 {
     struct spot spot = {TASK_DECISION, LIST_NORMAL, "host:1", ""};
-    EXPECT_EQ(bench_take(bench, STICKY, SHORT), 0);
-    bench_add(bench, STICKY, 1, 2); /* they wait: the list is a sticky one */
-    bench_add(bench, spot, 3, 8);
-    bench_sleep(bench, SHORT);
-    EXPECT(memory_base_rows(bench->base) > 0);
-    bench_expect(bench, STICKY, 1, 4);
-    bench_expect(bench, spot, 5, 8);
+    EXPECT_EQ(fixture_take(matching_fixture, STICKY, SHORT), 0);
+    fixture_add(matching_fixture, STICKY, 1, 2); /* they wait: the list is a sticky one */
+    fixture_add(matching_fixture, spot, 3, 8);
+    fixture_sleep(matching_fixture, SHORT);
+    EXPECT(memory_base_rows(matching_fixture->base) > 0);
+    fixture_expect(matching_fixture, STICKY, 1, 4);
+    fixture_expect(matching_fixture, spot, 5, 8);
 }
 
 TEST(sticky, tasks_that_have_no_other_list_are_stored_when_they_are_too_many)
 {
-    bench_run(sticky_in_name_only,
-              "matching.maxTasksInMemory: [{value: 3, constraints: {taskListName: 'host:1'}}]", 2);
+    fixture_run(sticky_in_name_only,
+                "matching.maxTasksInMemory: [{value: 3, constraints: {taskListName: 'host:1'}}]",
+                2);
 }
 
 /* --- divided lists, rates
@@ -101,48 +104,48 @@ TEST(sticky, tasks_that_have_no_other_list_are_stored_when_they_are_too_many)
     "matching.numTasklistWritePartitions: [{value: 3}]\n"
 
 static void
-undivided(struct bench *bench)
+undivided(struct matching_fixture *matching_fixture)
 {
-    EXPECT_EQ(bench_take(bench, DECISIONS, SHORT), 0); /* the normal list is divided */
-    struct probe probe;
+    EXPECT_EQ(fixture_take(matching_fixture, DECISIONS, SHORT), 0); /* the normal list is divided */
+    struct test_poll test_poll;
     for (uint64_t row = 1; row <= 6; row++) {
-        probe_start(bench, STICKY, &probe, NS_PER_S);
-        EXPECT_EQ(probe.poll.partition, 0);
-        bench_sleep(bench, SHORT);
-        bench_add(bench, STICKY, row, row);
-        EXPECT_EQ(probe_wait(&probe), POLL_MATCHED);
-        EXPECT_EQ(probe.poll.task->partition, 0);
-        probe_finish(bench, &probe);
+        test_poll_start(matching_fixture, STICKY, &test_poll, NS_PER_S);
+        EXPECT_EQ(test_poll.poll.partition, 0);
+        fixture_sleep(matching_fixture, SHORT);
+        fixture_add(matching_fixture, STICKY, row, row);
+        EXPECT_EQ(test_poll_wait(&test_poll), POLL_MATCHED);
+        EXPECT_EQ(test_poll.poll.task->partition, 0);
+        test_poll_finish(matching_fixture, &test_poll);
     }
-    bench_add(bench, STICKY, 7, 7); /* pollers of the normal list get nothing of it */
-    EXPECT_EQ(bench_take(bench, DECISIONS, SHORT), 0);
-    bench_sleep(bench, 25 * NS_PER_S); /* only when its own worker is gone */
-    EXPECT_EQ(bench_take(bench, DECISIONS, SHORT), 7);
-    EXPECT_EQ(memory_base_commits(bench->base), 1); /* that the normal list is divided */
+    fixture_add(matching_fixture, STICKY, 7, 7); /* pollers of the normal list get nothing of it */
+    EXPECT_EQ(fixture_take(matching_fixture, DECISIONS, SHORT), 0);
+    fixture_sleep(matching_fixture, 25 * NS_PER_S); /* only when its own worker is gone */
+    EXPECT_EQ(fixture_take(matching_fixture, DECISIONS, SHORT), 7);
+    EXPECT_EQ(memory_base_commits(matching_fixture->base), 1); /* that the normal list is divided */
 }
 
 TEST(sticky, a_sticky_list_has_no_partitions_and_stores_nothing, "C-032")
 {
-    bench_run(undivided, THREE, 1);
-    bench_run(undivided, THREE, 3);
+    fixture_run(undivided, THREE, 1);
+    fixture_run(undivided, THREE, 3);
 }
 
 static void
-base_rate(struct bench *bench)
+base_rate(struct matching_fixture *matching_fixture)
 {
     struct spot spot = {TASK_ACTIVITY, LIST_EPHEMERAL, "host:1", "orders"};
-    EXPECT_EQ(bench_take(bench, spot, SHORT), 0);
-    bench_add(bench, spot, 1, 40);
+    EXPECT_EQ(fixture_take(matching_fixture, spot, SHORT), 0);
+    fixture_add(matching_fixture, spot, 1, 40);
     int64_t began = clock_monotonic();
     for (int i = 0; i < 35; i++)
-        EXPECT(bench_take(bench, spot, NS_PER_S) > 0);
+        EXPECT(fixture_take(matching_fixture, spot, NS_PER_S) > 0);
     int64_t waited = (clock_monotonic() - began) / NS_PER_MS;
     EXPECT(waited >= 2400 && waited <= 2600); /* 10 at once, 10 in each second */
 }
 
 TEST(sticky, the_rate_of_the_normal_list_counts_for_those_that_go_with_it, "C-026", "C-010")
 {
-    bench_run(base_rate,
-              "matching.overrideTaskListRps: [{value: 10, constraints: {taskListName: orders}}]",
-              2);
+    fixture_run(base_rate,
+                "matching.overrideTaskListRps: [{value: 10, constraints: {taskListName: orders}}]",
+                2);
 }

@@ -5,14 +5,14 @@
 #include "base/test.h"
 #include "fiber/sim/world.h"
 #include "fiber/sync.h"
-#include "matching/fixture.h"
+#include "matching/test/fixture.h"
 
 #define SMALL "matching.maxTasksInMemory: [{value: 10}]\nmatching.getTasksBatchSize: [{value: 7}]\n"
 #define TASKS 200
 
 /* What the shards know: which rows are there, which tasks were started. Outlives every host. */
 struct ledger {
-    struct bench bench;
+    struct matching_fixture matching_fixture;
     bool is_started[TASKS + 1];
     size_t started, again; /* again: found started when it was handed out once more */
     size_t out_of_order;
@@ -24,25 +24,25 @@ struct ledger {
 };
 
 static struct ledger *
-ledger_of(struct bench *bench)
+ledger_of(struct matching_fixture *matching_fixture)
 {
-    return container_of(bench, struct ledger, bench);
+    return container_of(matching_fixture, struct ledger, matching_fixture);
 }
 
 /* As a shard does after it was taken: every row that is still there is offered. */
 static void
-offer_rows(struct bench *bench)
+offer_rows(struct matching_fixture *matching_fixture)
 {
-    struct ledger *ledger = ledger_of(bench);
+    struct ledger *ledger = ledger_of(matching_fixture);
     ledger->range_id++;
     for (uint64_t row = 1; row <= TASKS; row++) {
-        if (bench->is_row_done[row] || ledger->is_started[row])
+        if (matching_fixture->is_row_done[row] || ledger->is_started[row])
             continue;
-        struct task task = bench_task(DECISIONS, row);
+        struct task task = fixture_task(DECISIONS, row);
         task.range_id = ledger->range_id;
-        EXPECT(matching_add(bench->matching, &task));
+        EXPECT(matching_add(matching_fixture->matching, &task));
         if (entropy_below(10) == 0)
-            bench_sleep(bench, (int64_t)entropy_below(10 * NS_PER_MS));
+            fixture_sleep(matching_fixture, (int64_t)entropy_below(10 * NS_PER_MS));
     }
 }
 
@@ -63,19 +63,19 @@ start_task(struct ledger *ledger, const struct task *task)
 }
 
 static bool
-take_one(struct bench *bench, int64_t patience)
+take_one(struct matching_fixture *matching_fixture, int64_t patience)
 {
-    struct probe probe;
-    probe_start(bench, DECISIONS, &probe, patience);
-    if (probe_wait(&probe) != POLL_MATCHED)
+    struct test_poll test_poll;
+    test_poll_start(matching_fixture, DECISIONS, &test_poll, patience);
+    if (test_poll_wait(&test_poll) != POLL_MATCHED)
         return false;
     if (entropy_below(8) == 0) { /* the poller had gone */
-        matching_return(bench->matching, probe.poll.task);
-        arena_free(probe.poll.task_arena);
+        matching_return(matching_fixture->matching, test_poll.poll.task);
+        arena_free(test_poll.poll.task_arena);
         return true;
     }
-    start_task(ledger_of(bench), probe.poll.task);
-    probe_finish(bench, &probe);
+    start_task(ledger_of(matching_fixture), test_poll.poll.task);
+    test_poll_finish(matching_fixture, &test_poll);
     return true;
 }
 
@@ -83,30 +83,28 @@ static struct ledger *
 ledger_new(uint64_t seed)
 {
     struct ledger *ledger = memory_zalloc(1, sizeof *ledger);
-    ledger->bench.base = memory_base_new(seed);
-    ledger->bench.yaml = SMALL;
+    ledger->matching_fixture.base = memory_base_new(seed);
+    ledger->matching_fixture.yaml = SMALL;
     return ledger;
 }
 
 static void
 ledger_free(struct ledger *ledger)
 {
-    memory_base_free(ledger->bench.base);
+    memory_base_free(ledger->matching_fixture.base);
     memory_free(ledger);
 }
 
-/* --- crashes
- * ---------------------------------------------------------------------------------------
- */
+/* --- crashes ---------------------------------------------------------------------------------- */
 
 static void
-mortal_body(struct bench *bench)
+mortal_body(struct matching_fixture *matching_fixture)
 {
-    struct ledger *ledger = ledger_of(bench);
-    offer_rows(bench);
+    struct ledger *ledger = ledger_of(matching_fixture);
+    offer_rows(matching_fixture);
     if (ledger->lives++ == 0)
-        bench_sleep(bench, 20 * NS_PER_MS);
-    while (ledger->started < TASKS && take_one(bench, 10 * NS_PER_S))
+        fixture_sleep(matching_fixture, 20 * NS_PER_MS);
+    while (ledger->started < TASKS && take_one(matching_fixture, 10 * NS_PER_S))
         continue;
     ledger->is_over = true;
 }
@@ -115,14 +113,15 @@ static void
 note_crash(void *context)
 {
     struct ledger *ledger = context;
-    memory_crash(ledger->bench.base, ledger->bench.handle);
+    memory_crash(ledger->matching_fixture.base, ledger->matching_fixture.handle);
 }
 
 static bool
 is_at_crash_point(void *context)
 {
     struct ledger *ledger = context;
-    return ledger->is_over || memory_base_points(ledger->bench.base) >= ledger->crash_point;
+    return ledger->is_over ||
+           memory_base_points(ledger->matching_fixture.base) >= ledger->crash_point;
 }
 
 static bool
@@ -138,15 +137,15 @@ crash_at(uint64_t seed, uint64_t point)
     struct world *world = world_new(.seed = seed);
     struct host *host = world_add_host(world, "mortal", 2);
     struct ledger *ledger = ledger_new(seed);
-    ledger->bench.body = mortal_body;
+    ledger->matching_fixture.body = mortal_body;
     ledger->crash_point = point;
     host_on_crash(host, note_crash, ledger);
-    host_start(host, bench_life, &ledger->bench);
+    host_start(host, fixture_life, &ledger->matching_fixture);
     EXPECT(world_run_until(world, is_at_crash_point, ledger, 600 * NS_PER_S));
     bool is_crashed = !ledger->is_over;
     if (is_crashed) {
         host_crash(host);
-        host_start(host, bench_life, &ledger->bench);
+        host_start(host, fixture_life, &ledger->matching_fixture);
     }
     EXPECT(world_run_until(world, has_ended, host, 600 * NS_PER_S));
     EXPECT_EQ(ledger->started, TASKS);
@@ -170,51 +169,52 @@ TEST(matching_store, a_crash_at_any_point_loses_no_task)
 }
 
 static void
-spill_and_end(struct bench *bench)
+spill_and_end(struct matching_fixture *matching_fixture)
 {
-    offer_rows(bench);
-    bench_sleep(bench, NS_PER_S);
-    EXPECT_EQ(bench->done, TASKS - 10);
+    offer_rows(matching_fixture);
+    fixture_sleep(matching_fixture, NS_PER_S);
+    EXPECT_EQ(matching_fixture->done, TASKS - 10);
 }
 
 static void
-read_in_order(struct bench *bench)
+read_in_order(struct matching_fixture *matching_fixture)
 {
     for (int64_t wanted = 11; wanted <= TASKS; wanted++)
-        EXPECT_EQ(bench_take(bench, DECISIONS, NS_PER_S), wanted);
-    EXPECT_EQ(bench_take(bench, DECISIONS, NS_PER_S), 0);
+        EXPECT_EQ(fixture_take(matching_fixture, DECISIONS, NS_PER_S), wanted);
+    EXPECT_EQ(fixture_take(matching_fixture, DECISIONS, NS_PER_S), 0);
 }
 
 TEST(matching_store, stored_tasks_keep_their_order_over_a_restart, "C-001")
 {
     struct ledger *ledger = ledger_new(5);
-    ledger->bench.body = spill_and_end;
-    bench_run_on(&ledger->bench, 2);
-    ledger->bench.body = read_in_order;
-    bench_run_on(&ledger->bench, 1);
+    ledger->matching_fixture.body = spill_and_end;
+    fixture_run_on(&ledger->matching_fixture, 2);
+    ledger->matching_fixture.body = read_in_order;
+    fixture_run_on(&ledger->matching_fixture, 1);
     ledger_free(ledger);
 }
 
 /* Some that were stored are done and not deleted yet when others are stored, with the record. */
 static void
-done_in_part(struct bench *bench)
+done_in_part(struct matching_fixture *matching_fixture)
 {
-    bench_add(bench, DECISIONS, 1, 30);
-    bench_sleep(bench, NS_PER_S);
-    bench_expect(bench, DECISIONS, 1, 20);
-    bench_add(bench, DECISIONS, 31, 40);
-    bench_sleep(bench, NS_PER_S);
-    ledger_of(bench)->is_over = true;
-    bench_sleep(bench, NS_PER_S);
+    fixture_add(matching_fixture, DECISIONS, 1, 30);
+    fixture_sleep(matching_fixture, NS_PER_S);
+    fixture_expect(matching_fixture, DECISIONS, 1, 20);
+    fixture_add(matching_fixture, DECISIONS, 31, 40);
+    fixture_sleep(matching_fixture, NS_PER_S);
+    ledger_of(matching_fixture)->is_over = true;
+    fixture_sleep(matching_fixture, NS_PER_S);
 }
 
 static void
-done_with_the_rest(struct bench *bench)
+done_with_the_rest(struct matching_fixture *matching_fixture)
 {
     struct walk_rows rows;
-    while (bench_take(bench, DECISIONS, NS_PER_S) != 0)
+    while (fixture_take(matching_fixture, DECISIONS, NS_PER_S) != 0)
         continue;
-    EXPECT_OK(store_walk(bench->store, ROW_TASK, NULL, TASKS, bench->arena, &rows));
+    EXPECT_OK(
+        store_walk(matching_fixture->store, ROW_TASK, NULL, TASKS, matching_fixture->arena, &rows));
     EXPECT_EQ(rows.count, 0);
 }
 
@@ -223,51 +223,50 @@ TEST(matching_store, after_a_crash_tasks_that_were_done_are_deleted_too)
     struct world *world = world_new(.seed = 7);
     struct host *host = world_add_host(world, "mortal", 2);
     struct ledger *ledger = ledger_new(7);
-    ledger->bench.body = done_in_part;
+    ledger->matching_fixture.body = done_in_part;
     ledger->crash_point = UINT64_MAX;
     host_on_crash(host, note_crash, ledger);
-    host_start(host, bench_life, &ledger->bench);
+    host_start(host, fixture_life, &ledger->matching_fixture);
     EXPECT(world_run_until(world, is_at_crash_point, ledger, 600 * NS_PER_S));
     host_crash(host);
-    ledger->bench.body = done_with_the_rest;
-    host_start(host, bench_life, &ledger->bench);
+    ledger->matching_fixture.body = done_with_the_rest;
+    host_start(host, fixture_life, &ledger->matching_fixture);
     EXPECT(world_run_until(world, has_ended, host, 600 * NS_PER_S));
     world_free(world);
     ledger_free(ledger);
 }
 
-/* --- several hosts
- * ----------------------------------------------------------------------------------
- */
+/* --- several hosts ---------------------------------------------------------------------------- */
 
 #define HOSTS   3
 #define MOMENTS 40
 
-struct contender {
-    struct bench bench; /* first */
+struct candidate {
+    struct matching_fixture matching_fixture; /* first */
     struct ledger *ledger;
     unsigned number;
 };
 
 /* Adds a third of the tasks, takes what comes, until all were started somewhere. */
 static void
-contender_body(struct bench *bench)
+candidate_body(struct matching_fixture *matching_fixture)
 {
-    struct contender *contender = container_of(bench, struct contender, bench);
-    struct ledger *ledger = contender->ledger;
-    for (uint64_t row = 1 + contender->number; row <= TASKS; row += HOSTS) {
-        struct task task = bench_task(DECISIONS, row);
-        EXPECT(matching_add(bench->matching, &task));
+    struct candidate *candidate =
+        container_of(matching_fixture, struct candidate, matching_fixture);
+    struct ledger *ledger = candidate->ledger;
+    for (uint64_t row = 1 + candidate->number; row <= TASKS; row += HOSTS) {
+        struct task task = fixture_task(DECISIONS, row);
+        EXPECT(matching_add(matching_fixture->matching, &task));
         if (entropy_below(10) == 0)
-            bench_sleep(bench, (int64_t)entropy_below(50 * NS_PER_MS));
+            fixture_sleep(matching_fixture, (int64_t)entropy_below(50 * NS_PER_MS));
     }
     while (ledger->started < TASKS) {
-        struct probe probe;
-        probe_start(bench, DECISIONS, &probe, NS_PER_S);
-        if (probe_wait(&probe) != POLL_MATCHED)
+        struct test_poll test_poll;
+        test_poll_start(matching_fixture, DECISIONS, &test_poll, NS_PER_S);
+        if (test_poll_wait(&test_poll) != POLL_MATCHED)
             continue;
-        start_task(ledger, probe.poll.task);
-        probe_finish(bench, &probe);
+        start_task(ledger, test_poll.poll.task);
+        test_poll_finish(matching_fixture, &test_poll);
     }
 }
 
@@ -287,26 +286,29 @@ contend(uint64_t seed)
     static const char *const names[HOSTS] = {"a", "b", "c"};
     struct world *world = world_new(.seed = seed);
     struct ledger *ledger = ledger_new(seed);
-    struct contender *contenders = memory_zalloc(HOSTS, sizeof *contenders);
+    struct candidate *candidates = memory_zalloc(HOSTS, sizeof *candidates);
     struct host *hosts[HOSTS];
     for (unsigned i = 0; i < HOSTS; i++) {
-        contenders[i] = (struct contender){.ledger = ledger, .number = i};
-        contenders[i].bench = (struct bench){
-            .base = ledger->bench.base, .yaml = SMALL, .is_shared = true, .body = contender_body};
+        candidates[i] = (struct candidate){.ledger = ledger, .number = i};
+        candidates[i].matching_fixture =
+            (struct matching_fixture){.base = ledger->matching_fixture.base,
+                                      .yaml = SMALL,
+                                      .is_shared = true,
+                                      .body = candidate_body};
         hosts[i] = world_add_host(world, names[i], 2);
-        host_start(hosts[i], bench_life, &contenders[i].bench);
+        host_start(hosts[i], fixture_life, &candidates[i].matching_fixture);
     }
     EXPECT(world_run_until(world, have_all_ended, hosts, 3600 * NS_PER_S));
     EXPECT_EQ(ledger->started, TASKS);
-    uint64_t lost = world_mark_count(world, "task_list_lost");
+    uint64_t lost = world_probe_count(world, "task_list_lost");
     world_free(world);
-    memory_free(contenders);
+    memory_free(candidates);
     ledger_free(ledger);
     return lost;
 }
 
 /* A host that was overtaken notices it at the store, gives its tasks up or takes the list again:
- * whoever asks it is served. */
+ * its pollers are served. */
 TEST(matching_store, hosts_that_fight_for_a_list_lose_no_task, "C-033")
 {
     uint64_t lost = 0;
@@ -323,27 +325,28 @@ ignore_done(void *context, const struct task *task)
 /* One host looks at a list in the store while another takes the list and stores tasks, earlier and
  * later within that look. A list for each moment, which a third one made. */
 static void
-torn_looks(struct bench *bench)
+torn_looks(struct matching_fixture *matching_fixture)
 {
-    struct matching_options options = {
-        .store = bench->store, .dynamic = bench->dynamic, .task_done = ignore_done};
-    struct matching *one = bench->matching;
+    struct matching_options options = {.store = matching_fixture->store,
+                                       .dynamic = matching_fixture->dynamic,
+                                       .task_done = ignore_done};
+    struct matching *one = matching_fixture->matching;
     struct matching *other = matching_new(&options), *third = matching_new(&options);
-    memory_base_set_delays(bench->base, NS_PER_MS, NS_PER_MS, 20 * NS_PER_MS);
+    memory_base_set_delays(matching_fixture->base, NS_PER_MS, NS_PER_MS, 20 * NS_PER_MS);
     for (int i = 0; i < MOMENTS; i++) {
         struct spot spot = DECISIONS;
-        spot.list = arena_format(bench->arena, "list-%d", i);
-        bench->matching = third;
-        bench_add(bench, spot, 1, 20);
-        bench_sleep(bench, NS_PER_S);
-        bench->matching = other;
-        bench_add(bench, spot, 21, 40);
-        bench_sleep(bench, i * NS_PER_MS);
-        bench->matching = one;
-        struct probe probe;
-        probe_start(bench, spot, &probe, 10 * NS_PER_S);
-        EXPECT_EQ(probe_wait(&probe), POLL_MATCHED);
-        probe_finish(bench, &probe);
+        spot.list = arena_format(matching_fixture->arena, "list-%d", i);
+        matching_fixture->matching = third;
+        fixture_add(matching_fixture, spot, 1, 20);
+        fixture_sleep(matching_fixture, NS_PER_S);
+        matching_fixture->matching = other;
+        fixture_add(matching_fixture, spot, 21, 40);
+        fixture_sleep(matching_fixture, i * NS_PER_MS);
+        matching_fixture->matching = one;
+        struct test_poll test_poll;
+        test_poll_start(matching_fixture, spot, &test_poll, 10 * NS_PER_S);
+        EXPECT_EQ(test_poll_wait(&test_poll), POLL_MATCHED);
+        test_poll_finish(matching_fixture, &test_poll);
     }
     matching_free(other);
     matching_free(third);
@@ -352,9 +355,9 @@ torn_looks(struct bench *bench)
 TEST(matching_store, a_look_at_a_list_that_another_host_takes_meanwhile_is_not_torn)
 {
     struct ledger *ledger = ledger_new(11);
-    ledger->bench.body = torn_looks;
-    ledger->bench.is_shared = true;
-    bench_run_on(&ledger->bench, 1);
+    ledger->matching_fixture.body = torn_looks;
+    ledger->matching_fixture.is_shared = true;
+    fixture_run_on(&ledger->matching_fixture, 1);
     ledger_free(ledger);
 }
 
@@ -362,25 +365,26 @@ TEST(matching_store, a_look_at_a_list_that_another_host_takes_meanwhile_is_not_t
  * is kept busy with polls that may take nothing while the other puts its tasks away; then the first
  * one does. */
 static void
-same_numbers(struct bench *bench)
+same_numbers(struct matching_fixture *matching_fixture)
 {
-    struct matching *one = bench->matching;
-    struct matching_options options = {
-        .store = bench->store, .dynamic = bench->dynamic, .task_done = ignore_done};
+    struct matching *one = matching_fixture->matching;
+    struct matching_options options = {.store = matching_fixture->store,
+                                       .dynamic = matching_fixture->dynamic,
+                                       .task_done = ignore_done};
     struct matching *other = matching_new(&options);
-    bench->rate = 0;
-    EXPECT_EQ(bench_take(bench, ACTIVITIES, NS_PER_MS), 0);
-    bench_add(bench, ACTIVITIES, 1, 5);
-    bench->matching = other;
-    bench_add(bench, ACTIVITIES, 11, 15);
-    bench->matching = one;
+    matching_fixture->rate = 0;
+    EXPECT_EQ(fixture_take(matching_fixture, ACTIVITIES, NS_PER_MS), 0);
+    fixture_add(matching_fixture, ACTIVITIES, 1, 5);
+    matching_fixture->matching = other;
+    fixture_add(matching_fixture, ACTIVITIES, 11, 15);
+    matching_fixture->matching = one;
     for (int i = 0; i < 8; i++)
-        EXPECT_EQ(bench_take(bench, ACTIVITIES, 50 * NS_PER_S), 0);
-    bench_sleep(bench, 400 * NS_PER_S);
-    bench->rate = -1;
+        EXPECT_EQ(fixture_take(matching_fixture, ACTIVITIES, 50 * NS_PER_S), 0);
+    fixture_sleep(matching_fixture, 400 * NS_PER_S);
+    matching_fixture->rate = -1;
     bool seen[16] = {false};
     for (int i = 0; i < 10; i++)
-        seen[bench_take(bench, ACTIVITIES, NS_PER_S)] = true;
+        seen[fixture_take(matching_fixture, ACTIVITIES, NS_PER_S)] = true;
     for (int i = 1; i <= 5; i++)
         EXPECT(seen[i] && seen[10 + i]);
     matching_free(other);
@@ -389,31 +393,29 @@ same_numbers(struct bench *bench)
 TEST(matching_store, hosts_that_put_the_same_numbers_away_overwrite_nothing, "C-004")
 {
     struct ledger *ledger = ledger_new(3);
-    ledger->bench.body = same_numbers;
-    ledger->bench.is_shared = true;
-    bench_run_on(&ledger->bench, 2);
+    ledger->matching_fixture.body = same_numbers;
+    ledger->matching_fixture.is_shared = true;
+    fixture_run_on(&ledger->matching_fixture, 2);
     ledger_free(ledger);
 }
 
-/* --- a store that fails
- * ------------------------------------------------------------------------------
- */
+/* --- a store that fails ----------------------------------------------------------------------- */
 
 static void
-break_store(struct bench *bench)
+break_store(struct matching_fixture *matching_fixture)
 {
-    bench_add(bench, DECISIONS, 1, 10);
-    bench_sleep(bench, NS_PER_S);
-    memory_base_break(bench->base);
-    bench_add(bench, DECISIONS, 11, 100);
-    bench_sleep(bench, 60 * NS_PER_S);
-    EXPECT_EQ(bench->done, 0); /* every row is still there */
-    bench_expect(bench, DECISIONS, 1, 10);
-    EXPECT_EQ(bench->done, 0);
-    memory_base_repair(bench->base);
+    fixture_add(matching_fixture, DECISIONS, 1, 10);
+    fixture_sleep(matching_fixture, NS_PER_S);
+    memory_base_break(matching_fixture->base);
+    fixture_add(matching_fixture, DECISIONS, 11, 100);
+    fixture_sleep(matching_fixture, 60 * NS_PER_S);
+    EXPECT_EQ(matching_fixture->done, 0); /* every row is still there */
+    fixture_expect(matching_fixture, DECISIONS, 1, 10);
+    EXPECT_EQ(matching_fixture->done, 0);
+    memory_base_repair(matching_fixture->base);
 }
 
 TEST(matching_store, while_the_store_fails_tasks_keep_their_rows_and_memory_is_handed_out)
 {
-    bench_run(break_store, SMALL, 2);
+    fixture_run(break_store, SMALL, 2);
 }

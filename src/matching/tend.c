@@ -6,7 +6,7 @@
  * meanwhile keeps the list. */
 #include "base/check.h"
 #include "fiber/clock.h"
-#include "fiber/mark.h"
+#include "fiber/probe.h"
 #include "matching/inside.h"
 
 static void
@@ -17,7 +17,7 @@ drop_expired(struct task_list *list)
         struct offer *offer = list_entry(node, struct offer, node);
         if (!offer_is_expired(offer, wall))
             continue;
-        list_unpark(list, offer);
+        list_remove_waiting(list, offer);
         list_expire(list, offer);
     }
 }
@@ -27,9 +27,9 @@ static void
 look_again(struct task_list *list)
 {
     struct backlog *backlog = &list->backlog;
-    if (list->place->matching->options.is_alone || list_is_sticky(list))
+    if (list->loop_lists->matching->options.is_alone || list_is_sticky(list))
         return;
-    if (list->poll_count == 0 && !member_is_looked_for(list))
+    if (list->poll_count == 0 && !member_is_wanted_elsewhere(list))
         return;
     if (backlog_is_behind(list) || backlog->is_worked || backlog->is_queued)
         return;
@@ -43,7 +43,7 @@ static int64_t
 idle_time(const struct task_list *list)
 {
     struct dynamic_filter filter = list_filter(list);
-    const struct dynamic *dynamic = list->place->matching->options.dynamic;
+    const struct dynamic *dynamic = list->loop_lists->matching->options.dynamic;
     return dynamic_duration(dynamic, DYNAMIC_TASK_LIST_IDLE_TIME, &filter);
 }
 
@@ -73,7 +73,7 @@ list_is_unused(const struct task_list *list)
 {
     const struct backlog *backlog = &list->backlog;
     return list->poll_count == 0 && list->users == 0 && list->waiting_count == 0 &&
-           list->ask_count == 0 && list_is_empty(&list->inbox) &&
+           list->query_count == 0 && list_is_empty(&list->inbox) &&
            list_is_empty(&backlog->pending) && list_is_empty(&backlog->in_flight);
 }
 
@@ -99,7 +99,7 @@ unload(struct task_list *list)
         backlog_kick(list);
         return false;
     }
-    mark("task_list_unloaded");
+    probe("task_list_unloaded");
     list_free(list);
     return true;
 }
@@ -107,7 +107,7 @@ unload(struct task_list *list)
 static void
 plan(struct task_list *list)
 {
-    int64_t interval = list->place->matching->options.is_alone ? TEND_INTERVAL : LOOK_INTERVAL;
+    int64_t interval = list->loop_lists->matching->options.is_alone ? TEND_INTERVAL : LOOK_INTERVAL;
     int64_t idle = idle_time(list);
     if (idle < interval)
         interval = idle < NS_PER_MS ? NS_PER_MS : idle;
@@ -118,7 +118,7 @@ static void
 tend(struct timer *timer)
 {
     struct task_list *list = container_of(timer, struct task_list, tend);
-    if (list->place->is_closing)
+    if (list->loop_lists->is_closing)
         return;
     pollers_forget_old(list);
     drop_expired(list);
@@ -128,12 +128,13 @@ tend(struct timer *timer)
     look_again(list);
     root_refresh(list);
     member_tend(list);
-    backlog_look_for_lost(list);
+    backlog_find_lost(list);
     if (list->backlog.acked > list->backlog.deleted)
         backlog_flush(list, true);
     list_want(list);
     if (is_idle(list) && unload(list))
         return;
+    task_list_check(list);
     plan(list);
 }
 

@@ -9,7 +9,7 @@
 #include "base/check.h"
 #include "base/memory.h"
 #include "fiber/clock.h"
-#include "fiber/mark.h"
+#include "fiber/probe.h"
 #include "matching/inside.h"
 #include "store/key.h"
 
@@ -18,10 +18,10 @@
 /* --- what is to be done --------------------------------------------------------------------------
  */
 
-enum step {
+enum work_step {
     STEP_NONE,
     STEP_CLOSE,
-    STEP_LOOK,
+    STEP_READ_STATE,
     STEP_TAKE,
     STEP_RECORD,
     STEP_READ,
@@ -32,7 +32,7 @@ static int64_t
 page_size(const struct task_list *list)
 {
     struct dynamic_filter filter = list_filter(list);
-    const struct dynamic *dynamic = list->place->matching->options.dynamic;
+    const struct dynamic *dynamic = list->loop_lists->matching->options.dynamic;
     int64_t size = dynamic_integer(dynamic, DYNAMIC_TASKS_READ_BATCH, &filter);
     return size < 1 ? 1 : size;
 }
@@ -47,16 +47,16 @@ wants_rows(const struct task_list *list)
     return list_is_polled(list) && (int64_t)list->waiting_count * 4 < page_size(list);
 }
 
-static enum step
+static enum work_step
 next_step(const struct task_list *list)
 {
     const struct backlog *backlog = &list->backlog;
-    if (list_is_sticky(list) || timer_is_pending(&backlog->retry) || list->place->is_closing)
+    if (list_is_sticky(list) || timer_is_pending(&backlog->retry) || list->loop_lists->is_closing)
         return STEP_NONE;
     if (backlog->is_failed || list->is_unloading)
         return STEP_CLOSE;
     if (!backlog->is_loaded)
-        return STEP_LOOK;
+        return STEP_READ_STATE;
     bool has_pending = !list_is_empty(&backlog->pending);
     if (backlog->writer == NULL)
         return has_pending || wants_rows(list) || root_wants_record(list) ? STEP_TAKE : STEP_NONE;
@@ -81,7 +81,7 @@ read_highest(struct task_list *list, int64_t floor, struct arena *arena, int64_t
                         .rows_max = 1,
                         .is_backward = true};
     struct rows rows;
-    struct error *err = store_scan(list->place->matching->options.store, &scan, arena, &rows);
+    struct error *err = store_scan(list->loop_lists->matching->options.store, &scan, arena, &rows);
     if (err != NULL)
         return err;
     uint64_t number = (uint64_t)floor;
@@ -91,7 +91,7 @@ read_highest(struct task_list *list, int64_t floor, struct arena *arena, int64_t
     return NULL;
 }
 
-struct look {
+struct stored_state {
     uint64_t guard;
     int64_t acked, rows, written;
     const STORED(TaskListRecord) *record; /* NULL: none */
@@ -99,80 +99,81 @@ struct look {
 
 /* One try: another host may take the list between the reads. */
 static struct error *
-read_once(struct task_list *list, struct arena *arena, struct look *look)
+read_once(struct task_list *list, struct arena *arena, struct stored_state *stored_state)
 {
-    *look = (struct look){0};
-    struct store *store = list->place->matching->options.store;
+    *stored_state = (struct stored_state){0};
+    struct store *store = list->loop_lists->matching->options.store;
     struct partition partition = record_partition(list);
-    struct error *err = store_guard(store, partition, arena, &look->guard);
+    struct error *err = store_guard(store, partition, arena, &stored_state->guard);
     bool found = false;
     struct slice value;
-    if (err == NULL && look->guard > 0)
+    if (err == NULL && stored_state->guard > 0)
         err = store_get(store, partition, ROW_TASK_LIST, record_list_key(arena), arena, &found,
                         &value);
     STORED(TaskListRecord) *record = NULL;
     if (err == NULL && found)
         err = record_read_list(value, arena, &record);
     if (err == NULL && found) {
-        look->record = record;
-        look->acked = (int64_t)record->ack_level;
-        look->rows = record->backlog;
+        stored_state->record = record;
+        stored_state->acked = (int64_t)record->ack_level;
+        stored_state->rows = record->backlog;
     }
-    look->written = look->acked;
+    stored_state->written = stored_state->acked;
     if (err == NULL && found)
-        err = read_highest(list, look->acked, arena, &look->written);
+        err = read_highest(list, stored_state->acked, arena, &stored_state->written);
     return err;
 }
 
 static struct error *
-read_store(struct task_list *list, struct arena *arena, struct look *look)
+read_store(struct task_list *list, struct arena *arena, struct stored_state *stored_state)
 {
     uint64_t guard = 0;
     struct error *err = NULL;
     do {
-        err = read_once(list, arena, look);
+        err = read_once(list, arena, stored_state);
         if (err == NULL)
-            err = store_guard(list->place->matching->options.store, record_partition(list), arena,
-                              &guard);
-    } while (err == NULL && guard != look->guard);
+            err = store_guard(list->loop_lists->matching->options.store, record_partition(list),
+                              arena, &guard);
+    } while (err == NULL && guard != stored_state->guard);
     return err;
 }
 
 /* What the store holds is what this list has from now on. */
 static void
-adopt(struct task_list *list, const struct look *look)
+adopt(struct task_list *list, const struct stored_state *stored_state)
 {
     struct backlog *backlog = &list->backlog;
-    int64_t first = (int64_t)look->guard * TASK_BLOCK + 1; /* of the range that we would take */
+    int64_t first =
+        (int64_t)stored_state->guard * TASK_BLOCK + 1; /* of the range that we would take */
     check(backlog->writer == NULL && list_is_empty(&backlog->outstanding));
-    backlog->guard = look->guard;
-    if (backlog->range < look->guard + 1) {
-        backlog->range = look->guard + 1;
+    backlog->guard = stored_state->guard;
+    if (backlog->range < stored_state->guard + 1) {
+        backlog->range = stored_state->guard + 1;
         backlog->number_next = first;
     }
     backlog->own_from = first;
-    backlog->acked = backlog->read = backlog->deleted = look->acked;
-    backlog->written = look->written;
-    backlog->rows = look->written > look->acked ? look->rows : 0;
+    backlog->acked = backlog->read = backlog->deleted = stored_state->acked;
+    backlog->written = stored_state->written;
+    backlog->rows = stored_state->written > stored_state->acked ? stored_state->rows : 0;
     backlog->is_loaded = true;
     backlog->retry_delay = 0;
-    root_adopt(list, look->record);
+    root_adopt(list, stored_state->record);
     backlog_recall(list);
 }
 
 static struct error *
-step_look(struct task_list *list, struct arena *arena)
+step_read_state(struct task_list *list, struct arena *arena)
 {
     struct backlog *backlog = &list->backlog;
-    struct look look = {0};
-    struct error *err = read_store(list, arena, &look);
+    struct stored_state stored_state = {0};
+    struct error *err = read_store(list, arena, &stored_state);
     list->looked = clock_monotonic();
     if (err != NULL)
         return err;
-    check(look.acked <= look.written);
+    check(stored_state.acked <= stored_state.written);
     if (backlog->writer == NULL)
-        adopt(list, &look);
-    else if (look.guard > writer_guard(backlog->writer))
+        adopt(list, &stored_state);
+    else if (stored_state.guard > writer_guard(backlog->writer))
         backlog->is_failed = true; /* another host has it */
     else
         backlog->is_loaded = true;
@@ -183,16 +184,16 @@ static struct error *
 step_take(struct task_list *list, struct arena *arena)
 {
     struct backlog *backlog = &list->backlog;
-    struct store *store = list->place->matching->options.store;
+    struct store *store = list->loop_lists->matching->options.store;
     check(backlog->writer == NULL && backlog->range > backlog->guard);
     struct batch *batch = batch_new(arena, record_partition(list), backlog->range);
     batch_put(batch, ROW_TASK_LIST, record_list_key(arena), record_list(list, arena));
     struct writer *writer = writer_open(store, batch->partition, backlog->guard, SPILL_BATCHES_MAX);
     backlog->writer = writer;
-    writer_on_durable(writer, backlog_told, list);
-    struct record_mark written = root_mark(list);
+    writer_on_durable(writer, backlog_on_durable, list);
+    struct record_state written = root_record_state(list);
     ticket_t ticket = writer_submit(writer, batch);
-    mark("task_list_taken");
+    probe("task_list_taken");
     struct error *err = writer_wait(writer, ticket, arena);
     if (err == NULL)
         root_recorded(list, written);
@@ -208,7 +209,7 @@ step_record(struct task_list *list, struct arena *arena)
         return error_new(arena, ERR_BUSY, "too much waits at the store");
     struct batch *batch = batch_new(arena, record_partition(list), backlog->range);
     batch_put(batch, ROW_TASK_LIST, record_list_key(arena), record_list(list, arena));
-    struct record_mark written = root_mark(list);
+    struct record_state written = root_record_state(list);
     struct error *err = writer_wait(backlog->writer, writer_submit(backlog->writer, batch), arena);
     if (err == NULL)
         root_recorded(list, written);
@@ -223,7 +224,7 @@ take_row(struct task_list *list, const struct row *row, struct arena *arena)
     struct offer *offer = NULL;
     struct error *err = record_read_task(list, row, arena, &offer);
     if (err != NULL) {
-        log_fail(list->place->matching->options.log, "a stored task is not readable",
+        log_fail(list->loop_lists->matching->options.log, "a stored task is not readable",
                  log_text("task-list", list->name), log_error(err));
         if (key_take_u64(&key, &number) && (int64_t)number > list->backlog.read) {
             backlog_note_read(list, (int64_t)number, NULL);
@@ -236,7 +237,7 @@ take_row(struct task_list *list, const struct row *row, struct arena *arena)
     if (is_expired)
         list_expire(list, offer);
     else
-        list_park(list, offer);
+        list_add_waiting(list, offer);
 }
 
 static struct error *
@@ -251,14 +252,14 @@ step_read(struct task_list *list, struct arena *arena)
                         .to = record_task_key(written + 1, arena),
                         .rows_max = (size_t)page_size(list)};
     struct rows rows;
-    struct error *err = store_scan(list->place->matching->options.store, &scan, arena, &rows);
+    struct error *err = store_scan(list->loop_lists->matching->options.store, &scan, arena, &rows);
     if (err != NULL || backlog->is_failed)
         return err;
     for (size_t i = 0; i < rows.count; i++)
         take_row(list, &rows.row[i], arena);
     if (!rows.has_more)
         backlog_read_up_to(list, written);
-    mark("task_page_read");
+    probe("task_page_read");
     return NULL;
 }
 
@@ -290,24 +291,24 @@ step_close(struct task_list *list, struct arena *arena)
  */
 
 void
-work_init(struct place *place)
+work_init(struct loop_lists *loop_lists)
 {
-    list_init(&place->work);
-    place->turns = map_new();
+    list_init(&loop_lists->work);
+    loop_lists->turns = map_new();
 }
 
 void
-work_free(struct place *place)
+work_free(struct loop_lists *loop_lists)
 {
-    check(list_is_empty(&place->work) && map_count(place->turns) == 0);
-    map_free(place->turns);
+    check(list_is_empty(&loop_lists->work) && map_count(loop_lists->turns) == 0);
+    map_free(loop_lists->turns);
 }
 
 static void
-turn_end(struct place *place, struct turn *turn)
+turn_end(struct loop_lists *loop_lists, struct turn *turn)
 {
     list_remove(&turn->node);
-    void *removed = map_remove(place->turns, slice_text(turn->domain_id));
+    void *removed = map_remove(loop_lists->turns, slice_text(turn->domain_id));
     check(removed == turn && list_is_empty(&turn->lists));
     memory_free(turn);
 }
@@ -315,15 +316,15 @@ turn_end(struct place *place, struct turn *turn)
 static void
 work_push(struct task_list *list)
 {
-    struct place *place = list->place;
+    struct loop_lists *loop_lists = list->loop_lists;
     struct slice key = slice_text(list->domain_id);
-    struct turn *turn = map_get(place->turns, key);
+    struct turn *turn = map_get(loop_lists->turns, key);
     if (turn == NULL) {
         turn = memory_alloc(sizeof *turn + key.length + 1);
         memcpy(turn->domain_id, list->domain_id, key.length + 1);
         list_init(&turn->lists);
-        list_push_back(&place->work, &turn->node);
-        map_put(place->turns, key, turn);
+        list_push_back(&loop_lists->work, &turn->node);
+        map_put(loop_lists->turns, key, turn);
     }
     list_push_back(&turn->lists, &list->backlog.work);
 }
@@ -332,25 +333,25 @@ void
 work_forget(struct task_list *list)
 {
     list_remove(&list->backlog.work);
-    struct turn *turn = map_get(list->place->turns, slice_text(list->domain_id));
+    struct turn *turn = map_get(list->loop_lists->turns, slice_text(list->domain_id));
     if (turn != NULL && list_is_empty(&turn->lists))
-        turn_end(list->place, turn);
+        turn_end(list->loop_lists, turn);
 }
 
 /* The next list of the next domain; NULL: none. */
 static struct task_list *
-work_next(struct place *place)
+work_next(struct loop_lists *loop_lists)
 {
-    if (list_is_empty(&place->work))
+    if (list_is_empty(&loop_lists->work))
         return NULL;
-    struct turn *turn = list_entry(place->work.next, struct turn, node);
+    struct turn *turn = list_entry(loop_lists->work.next, struct turn, node);
     struct list *node = list_pop_front(&turn->lists);
     check(node != NULL);
     if (list_is_empty(&turn->lists)) {
-        turn_end(place, turn);
+        turn_end(loop_lists, turn);
     } else {
         list_remove(&turn->node);
-        list_push_back(&place->work, &turn->node);
+        list_push_back(&loop_lists->work, &turn->node);
     }
     return container_of(node, struct task_list, backlog.work);
 }
@@ -366,18 +367,18 @@ plan_retry(struct task_list *list, const struct error *err)
     backlog->retry_delay = delay < RETRY_MAX ? delay : RETRY_MAX;
     delay = backlog->retry_delay / 2 + (int64_t)entropy_below((uint64_t)backlog->retry_delay);
     timer_start(&backlog->retry, clock_monotonic() + delay);
-    log_warn(list->place->matching->options.log, "a task list waits for the store",
+    log_warn(list->loop_lists->matching->options.log, "a task list waits for the store",
              log_text("task-list", list->name), log_error(err));
 }
 
 static struct error *
-do_step(struct task_list *list, enum step step, struct arena *arena)
+do_step(struct task_list *list, enum work_step work_step, struct arena *arena)
 {
-    switch (step) {
+    switch (work_step) {
     case STEP_CLOSE:
         return step_close(list, arena);
-    case STEP_LOOK:
-        return step_look(list, arena);
+    case STEP_READ_STATE:
+        return step_read_state(list, arena);
     case STEP_TAKE:
         return step_take(list, arena);
     case STEP_RECORD:
@@ -396,9 +397,9 @@ do_step(struct task_list *list, enum step step, struct arena *arena)
 static bool
 work_on(struct task_list *list, struct arena *arena)
 {
-    enum step step;
-    for (int i = 0; i < TURN_STEPS && (step = next_step(list)) != STEP_NONE; i++) {
-        struct error *err = do_step(list, step, arena);
+    enum work_step work_step;
+    for (int i = 0; i < TURN_STEPS && (work_step = next_step(list)) != STEP_NONE; i++) {
+        struct error *err = do_step(list, work_step, arena);
         if (list->is_unloading && list->backlog.writer == NULL)
             return true;
         if (err != NULL && !list->backlog.is_failed) /* first it is closed */
@@ -414,10 +415,10 @@ work_on(struct task_list *list, struct arena *arena)
 static void
 worker_fiber(void *argument)
 {
-    struct place *place = argument;
+    struct loop_lists *loop_lists = argument;
     struct arena *arena = arena_new(0);
     struct task_list *list;
-    while ((list = work_next(place)) != NULL) {
+    while ((list = work_next(loop_lists)) != NULL) {
         check(list->backlog.is_queued && !list->backlog.is_worked);
         list->backlog.is_queued = false;
         list->backlog.is_worked = true;
@@ -425,50 +426,50 @@ worker_fiber(void *argument)
         list->backlog.is_worked = false;
         arena_reset(arena);
         if (is_free) {
-            mark("task_list_unloaded");
+            probe("task_list_unloaded");
             list_free(list);
         } else {
             backlog_kick(list); /* what came up while it could not be queued */
         }
     }
     arena_free(arena);
-    latch_done(&place->workers);
+    latch_done(&loop_lists->workers);
 }
 
 void
 backlog_kick(struct task_list *list)
 {
     struct backlog *backlog = &list->backlog;
-    struct place *place = list->place;
+    struct loop_lists *loop_lists = list->loop_lists;
     if (backlog->is_queued || backlog->is_worked || next_step(list) == STEP_NONE)
         return;
     backlog->is_queued = true;
     work_push(list);
-    if (place->workers.open >= WORKERS_MAX)
+    if (loop_lists->workers.open >= WORKERS_MAX)
         return;
-    latch_add(&place->workers, 1);
-    fiber_start("task list", worker_fiber, place);
+    latch_add(&loop_lists->workers, 1);
+    fiber_start("task list", worker_fiber, loop_lists);
 }
 
 static struct task_list *
-next_list(const struct place *place, size_t *cursor)
+next_list(const struct loop_lists *loop_lists, size_t *cursor)
 {
     void *list = NULL;
-    return map_next(place->lists, cursor, NULL, &list) ? list : NULL;
+    return map_next(loop_lists->lists, cursor, NULL, &list) ? list : NULL;
 }
 
 void
-place_stop(struct place *place)
+loop_lists_stop(struct loop_lists *loop_lists)
 {
     struct task_list *list;
     size_t cursor = 0;
-    while ((list = next_list(place, &cursor)) != NULL)
+    while ((list = next_list(loop_lists, &cursor)) != NULL)
         backlog_delete_done(list);
-    place->is_closing = true;
-    place_serve_stop(place);
-    latch_wait(&place->workers);
+    loop_lists->is_closing = true;
+    loop_lists_serve_stop(loop_lists);
+    latch_wait(&loop_lists->workers);
     cursor = 0;
-    while ((list = next_list(place, &cursor)) != NULL) {
+    while ((list = next_list(loop_lists, &cursor)) != NULL) {
         loop_undefer(&list->backlog.flush);
         close_writer(list);
     }

@@ -18,8 +18,8 @@ struct bench_service {
 void bench_service_open(struct bench_service *service, const char *address, struct arena *arena);
 /* Yields. */
 void bench_service_close(struct bench_service *service);
-/* The number in words[index], or `otherwise` where there is none; a word that is no number ends the
- * process. */
+/* The number in words[index], or `otherwise` where there is none; a word that is not a number ends
+ * the process. */
 unsigned bench_number(int count, char **words, int index, unsigned otherwise);
 
 #endif

@@ -188,9 +188,9 @@ CONTRACT(bounds, uploads_that_cannot_all_be_held_do_not_lock_each_other, 1)
     test_service_close(&service);
 }
 
-/* The same by hand, four requests of a million bytes in turn, and a call that hangs: that something
- * runs is no reason to wait. At half a million each they fill the bound, and the last to come there
- * has to go; so has the first that needs more. */
+/* The same by hand, four requests of a million bytes in turn, and a call that hangs: a running
+ * handler is not a reason to wait. At half a million each they fill the bound, and the last to come
+ * there has to go; so has the first that needs more. */
 CONTRACT(bounds, requests_that_grow_beyond_the_bound_are_refused_though_others_run, 1)
 {
     struct test_service service;

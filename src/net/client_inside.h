@@ -54,7 +54,7 @@ struct client_link {
     struct grpc_client *client;
     struct list streams;
     size_t stream_count;
-    int64_t heard;
+    int64_t last_received;
     int64_t ping_sent; /* 0: none is under way */
     bool is_retired;   /* takes no new calls */
     bool is_proven;    /* the peer's SETTINGS came: it speaks HTTP/2 */

@@ -42,7 +42,7 @@ back_off(struct grpc_client *client, const char *failure)
 static void
 link_init(struct client_link *link, struct grpc_client *client, struct socket *socket)
 {
-    *link = (struct client_link){.client = client, .heard = clock_monotonic()};
+    *link = (struct client_link){.client = client, .last_received = clock_monotonic()};
     list_init(&link->streams);
     http2_pipe_init(&link->pipe, socket, client->scratch);
     link->pipe.fiber = fiber_self();
@@ -76,7 +76,7 @@ read_some(struct client_link *link)
     int64_t count = socket_read(link->pipe.socket, scratch, HTTP2_SCRATCH_SIZE);
     if (count <= 0)
         return count == 0;
-    link->heard = clock_monotonic();
+    link->last_received = clock_monotonic();
     ssize_t taken = nghttp2_session_mem_recv(link->pipe.session, scratch, (size_t)count);
     if (taken < 0)
         return false;
@@ -101,9 +101,9 @@ keep_alive(struct client_link *link, int64_t now, int64_t *next)
     *next = NEVER;
     if (link->ping_sent == 0 && link->stream_count == 0)
         return true;
-    if (link->ping_sent == 0 && now - link->heard >= keepalive)
+    if (link->ping_sent == 0 && now - link->last_received >= keepalive)
         link_ping(link);
-    *next = (link->ping_sent != 0 ? link->ping_sent : link->heard) + keepalive;
+    *next = (link->ping_sent != 0 ? link->ping_sent : link->last_received) + keepalive;
     return link->ping_sent == 0 || now - link->ping_sent < keepalive;
 }
 

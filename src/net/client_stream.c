@@ -1,4 +1,5 @@
-/* client_stream.c - calls as streams of HTTP/2: what is sent, and what nghttp2 tells about them. */
+/* client_stream.c - calls as streams of HTTP/2: what is sent, and what nghttp2 reports about them.
+ */
 #include "base/check.h"
 #include "base/memory.h"
 #include "base/text.h"
@@ -113,8 +114,8 @@ link_submit(struct client_link *link, struct client_call *call)
         return false;
     }
     if (link->stream_count == 0) {
-        link->heard = clock_monotonic(); /* the silence before it means nothing */
-        fiber_wake(link->pipe.fiber);    /* from now on silence counts */
+        link->last_received = clock_monotonic(); /* the silence before it means nothing */
+        fiber_wake(link->pipe.fiber);            /* from now on silence counts */
     }
     list_push_back(&link->streams, &stream->node);
     link->stream_count++;

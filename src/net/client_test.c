@@ -1,5 +1,5 @@
 /* client_test.c - what a client does when the other side is missing, silent, broken or going away.
- * On either ground. */
+ * On either platform. */
 #include "net/client.h"
 
 #include "base/memory.h"
@@ -15,8 +15,8 @@ struct canned {
     bool is_closing_at_once;
     struct latch open;
     unsigned accepted;
-    uint8_t heard[1024]; /* the beginning of it */
-    size_t heard_length;
+    uint8_t received[1024]; /* the beginning of it */
+    size_t received_length;
 };
 
 struct canned_socket {
@@ -41,16 +41,16 @@ canned_say(const struct canned *canned, struct socket *socket)
 static void
 canned_hear(struct canned *canned, const uint8_t *bytes, size_t count)
 {
-    size_t room = sizeof canned->heard - canned->heard_length;
+    size_t room = sizeof canned->received - canned->received_length;
     count = count < room ? count : room;
-    memcpy(canned->heard + canned->heard_length, bytes, count);
-    canned->heard_length += count;
+    memcpy(canned->received + canned->received_length, bytes, count);
+    canned->received_length += count;
 }
 
 static bool
 canned_has_heard_ping(const struct canned *canned)
 {
-    return memmem(canned->heard, canned->heard_length, "\0\0\10\6\0\0\0\0\0", 9) != NULL;
+    return memmem(canned->received, canned->received_length, "\0\0\10\6\0\0\0\0\0", 9) != NULL;
 }
 
 static void

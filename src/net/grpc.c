@@ -1,6 +1,7 @@
 /* grpc.c - timeouts and message frames: the small texts and numbers of gRPC, without any state.
  *
- * Everything here reads bytes of strangers, so each reader says whether it liked all of them. */
+ * Everything here reads bytes from outside, so each reader says whether all of them were well
+ * formed. */
 #include "net/grpc.h"
 
 #include "base/check.h"

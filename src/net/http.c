@@ -21,7 +21,7 @@
 #include "base/text.h"
 #include "fiber/clock.h"
 #include "fiber/fiber.h"
-#include "fiber/ground.h"
+#include "fiber/platform.h"
 #include "fiber/timer.h"
 
 #define CONNECTIONS_MAX          256

@@ -2,7 +2,7 @@
  * libmicrohttpd behind it.
  *
  * Runs on the loop that opened it (libmicrohttpd's epoll set is watched by the loop): no threads of
- * its own. Only on the linux ground. */
+ * its own. Only on the linux platform. */
 #ifndef CADENZA_NET_HTTP_H
 #define CADENZA_NET_HTTP_H
 

@@ -15,25 +15,25 @@
 /* ---- nghttp2 ---- */
 
 /* A stream and its frames take and free ten blocks, so they are taken like those of arenas, which
- * want to hear the size of what they get back: it stands before the block. */
-struct block {
+ * need the size of what they get back: it is kept in front of the block. */
+struct http2_block {
     size_t size; /* of all of it */
     _Alignas(16) uint8_t bytes[];
 };
 
-static struct block *
+static struct http2_block *
 block_of(void *bytes)
 {
-    return container_of(bytes, struct block, bytes);
+    return container_of(bytes, struct http2_block, bytes);
 }
 
 static void *
 allocate(size_t size, void *context)
 {
-    check(size <= SIZE_MAX - sizeof(struct block));
-    struct block *block = memory_take(sizeof *block + size);
-    block->size = sizeof *block + size;
-    return block->bytes;
+    check(size <= SIZE_MAX - sizeof(struct http2_block));
+    struct http2_block *http2_block = memory_take(sizeof *http2_block + size);
+    http2_block->size = sizeof *http2_block + size;
+    return http2_block->bytes;
 }
 
 static void
@@ -58,7 +58,7 @@ reallocate(void *bytes, size_t size, void *context)
     void *moved = allocate(size, context);
     if (bytes == NULL)
         return moved;
-    size_t old = block_of(bytes)->size - sizeof(struct block);
+    size_t old = block_of(bytes)->size - sizeof(struct http2_block);
     memcpy(moved, bytes, old < size ? old : size);
     release(bytes, context);
     return moved;

@@ -1,7 +1,7 @@
 /* http2.h - what both sides of an HTTP/2 connection share: nghttp2 set up, and the pipe that moves
  * its bytes.
  *
- * Private to net/. A pipe joins an nghttp2 session and a socket. Whoever submits something calls
+ * Private to net/. A pipe joins an nghttp2 session and a socket. What submits something calls
  * http2_pipe_schedule; at the end of the tick everything that was submitted leaves in one write.
  * One fiber per connection reads and waits; only when the socket takes no more is that fiber woken
  * to wait for room.
@@ -55,7 +55,7 @@ struct http2_pipe {
     size_t held_sent;
     struct deferred flush;
     const size_t *unsent; /* bytes that HTTP/2 still has to send; not 0 after a flush: the peer's
-                           * window is closed, and the fiber is told. NULL: nobody cares */
+                           * window is closed, and the fiber is woken. NULL: not asked for */
     uint64_t bytes_out;
     int64_t progress_at; /* monotonic: when the socket last took bytes */
     bool is_broken;      /* the socket is of no use any more */

@@ -45,10 +45,10 @@ feed(struct session *session, struct slice bytes, size_t piece)
 }
 
 static void
-run_session(struct server_loop *home, const struct input *input, struct arena *arena)
+run_session(struct server_loop *owner_loop, const struct input *input, struct arena *arena)
 {
     struct session *session = memory_alloc(sizeof *session);
-    session_init(session, home, NULL, "fuzzer");
+    session_init(session, owner_loop, NULL, "fuzzer");
     session->pipe.fiber = fiber_self();
     bool is_alive = !input->has_opening || feed(session, slice_of(opening, sizeof opening), 0);
     is_alive = is_alive && feed(session, input->bytes, input->piece);

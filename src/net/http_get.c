@@ -176,7 +176,7 @@ http_answer_read(struct slice bytes, bool is_ended, struct arena *arena, bool *i
 
 #define NAME_MAX_LENGTH 253 /* of a host */
 
-struct place {
+struct url_parts {
     const char *address; /* host:port */
     const char *host;    /* as in the URL */
     const char *name;    /* without port and brackets */
@@ -194,28 +194,28 @@ name_of(const char *host, size_t length, struct arena *arena)
 }
 
 static struct error *
-read_url(const char *url, struct arena *arena, struct place *place)
+read_url(const char *url, struct arena *arena, struct url_parts *url_parts)
 {
     static const char plain[] = "http://", secure[] = "https://";
-    place->is_secure = strncmp(url, secure, strlen(secure)) == 0;
-    if (!place->is_secure && strncmp(url, plain, strlen(plain)) != 0)
+    url_parts->is_secure = strncmp(url, secure, strlen(secure)) == 0;
+    if (!url_parts->is_secure && strncmp(url, plain, strlen(plain)) != 0)
         return error_new(arena, ERR_BAD_REQUEST,
                          "'%s' is no URL of the form http://host:port/path or https://host/path",
                          url);
-    const char *host = url + strlen(place->is_secure ? secure : plain);
+    const char *host = url + strlen(url_parts->is_secure ? secure : plain);
     size_t length = strcspn(host, "/?");
     const char *path = host + length;
-    place->host = arena_format(arena, "%.*s", (int)length, host);
-    const char *colon = strrchr(place->host, ':');
+    url_parts->host = arena_format(arena, "%.*s", (int)length, host);
+    const char *colon = strrchr(url_parts->host, ':');
     bool has_port = colon != NULL && strchr(colon, ']') == NULL;
-    size_t name_length = has_port ? (size_t)(colon - place->host) : length;
+    size_t name_length = has_port ? (size_t)(colon - url_parts->host) : length;
     if (name_length == 0 || name_length > NAME_MAX_LENGTH || strpbrk(url, " \r\n\t") != NULL)
         return error_new(arena, ERR_BAD_REQUEST, "'%s' names no host, or has blanks in it", url);
-    place->name = name_of(place->host, name_length, arena);
-    place->address = has_port
-                         ? place->host
-                         : arena_format(arena, "%s:%d", place->host, place->is_secure ? 443 : 80);
-    place->path = path[0] == '/' ? path : arena_format(arena, "/%s", path);
+    url_parts->name = name_of(url_parts->host, name_length, arena);
+    url_parts->address =
+        has_port ? url_parts->host
+                 : arena_format(arena, "%s:%d", url_parts->host, url_parts->is_secure ? 443 : 80);
+    url_parts->path = path[0] == '/' ? path : arena_format(arena, "/%s", path);
     return NULL;
 }
 
@@ -247,45 +247,46 @@ send_all(struct socket *socket, struct slice bytes, int64_t deadline, struct are
 }
 
 /* Grows with what comes. */
-struct gathering {
+struct response_buffer {
     uint8_t *bytes;
     size_t length, room;
 };
 
 static bool
-gather(struct socket *socket, struct gathering *gathering, int64_t *count)
+read_more(struct socket *socket, struct response_buffer *response_buffer, int64_t *count)
 {
-    if (gathering->room - gathering->length < READ_SIZE) {
-        size_t room = gathering->room * 2 + 2 * READ_SIZE;
+    if (response_buffer->room - response_buffer->length < READ_SIZE) {
+        size_t room = response_buffer->room * 2 + 2 * READ_SIZE;
         uint8_t *wider = memory_zalloc(1, room);
-        if (gathering->length > 0)
-            memcpy(wider, gathering->bytes, gathering->length);
-        memory_free(gathering->bytes);
-        gathering->bytes = wider;
-        gathering->room = room;
+        if (response_buffer->length > 0)
+            memcpy(wider, response_buffer->bytes, response_buffer->length);
+        memory_free(response_buffer->bytes);
+        response_buffer->bytes = wider;
+        response_buffer->room = room;
     }
-    *count = socket_read(socket, gathering->bytes + gathering->length,
-                         gathering->room - gathering->length);
+    *count = socket_read(socket, response_buffer->bytes + response_buffer->length,
+                         response_buffer->room - response_buffer->length);
     if (*count > 0)
-        gathering->length += (size_t)*count;
+        response_buffer->length += (size_t)*count;
     return *count > 0;
 }
 
 static struct error *
-read_answer(struct socket *socket, const struct http_get *get, struct gathering *gathering,
-            struct arena *arena, unsigned *status, struct slice *body)
+read_answer(struct socket *socket, const struct http_get *get,
+            struct response_buffer *response_buffer, struct arena *arena, unsigned *status,
+            struct slice *body)
 {
     bool is_whole = false;
     while (!is_whole) {
         int64_t count = 0;
-        bool has_more = gather(socket, gathering, &count);
+        bool has_more = read_more(socket, response_buffer, &count);
         bool is_ended = count == SOCKET_END;
         if (count == SOCKET_BROKEN) /* what has come so far was not whole */
             return error_new(arena, ERR_UNAVAILABLE, "the connection broke within the answer");
-        if (gathering->length > get->size_max + HEAD_MAX)
+        if (response_buffer->length > get->size_max + HEAD_MAX)
             return error_new(arena, ERR_UNAVAILABLE, "the answer has more than %zu bytes",
                              get->size_max);
-        struct slice bytes = slice_of(gathering->bytes, gathering->length);
+        struct slice bytes = slice_of(response_buffer->bytes, response_buffer->length);
         struct error *err = NULL;
         if (has_more || is_ended) {
             scoped(arena_drop) struct arena *look = arena_new(0);
@@ -304,14 +305,14 @@ read_answer(struct socket *socket, const struct http_get *get, struct gathering 
 }
 
 static struct error *
-connect_to(const struct http_get *get, const struct place *place, struct arena *arena,
+connect_to(const struct http_get *get, const struct url_parts *url_parts, struct arena *arena,
            struct socket **socket)
 {
-    const char *name = get->server_name == NULL ? place->name : get->server_name;
-    if (place->is_secure && get->tls == NULL)
+    const char *name = get->server_name == NULL ? url_parts->name : get->server_name;
+    if (url_parts->is_secure && get->tls == NULL)
         return error_new(arena, ERR_BAD_REQUEST, "'%s' wants TLS", get->url);
-    struct error *err = socket_connect(place->address, get->deadline, arena, socket);
-    if (err != NULL || !place->is_secure)
+    struct error *err = socket_connect(url_parts->address, get->deadline, arena, socket);
+    if (err != NULL || !url_parts->is_secure)
         return err;
     err = socket_start_tls(*socket, get->tls, name, get->deadline, arena);
     if (err != NULL)
@@ -322,22 +323,22 @@ connect_to(const struct http_get *get, const struct place *place, struct arena *
 struct error *
 http_get(const struct http_get *get, struct arena *arena, unsigned *status, struct slice *body)
 {
-    struct place place = {0};
+    struct url_parts url_parts = {0};
     struct socket *socket = NULL;
-    struct error *err = read_url(get->url, arena, &place);
+    struct error *err = read_url(get->url, arena, &url_parts);
     if (err == NULL)
-        err = connect_to(get, &place, arena, &socket);
+        err = connect_to(get, &url_parts, arena, &socket);
     if (err != NULL)
         return err;
     const char *request = arena_format(arena,
                                        "GET %s HTTP/1.1\r\nHost: %s\r\nAccept: application/json\r\n"
                                        "User-Agent: cadenza\r\nConnection: close\r\n\r\n",
-                                       place.path, place.host);
-    struct gathering gathering = {0};
+                                       url_parts.path, url_parts.host);
+    struct response_buffer response_buffer = {0};
     err = send_all(socket, slice_text(request), get->deadline, arena);
     if (err == NULL)
-        err = read_answer(socket, get, &gathering, arena, status, body);
+        err = read_answer(socket, get, &response_buffer, arena, status, body);
     socket_close(socket);
-    memory_free(gathering.bytes);
+    memory_free(response_buffer.bytes);
     return err;
 }

@@ -1,7 +1,7 @@
-/* http_get.h - one question over HTTP/1.1: GET, the whole answer, goodbye. For sources outside that
- * speak nothing better.
+/* http_get.h - one request over HTTP/1.1: GET, the whole answer, close. For sources outside that
+ * offer nothing better.
  *
- * A connection per question: whoever asks with long polls asks seldom. Over https the server must
+ * A connection per request: callers that use long polls ask seldom. Over https the server must
  * prove its name; see fiber/tls.h for what else is asked of it. */
 #ifndef CADENZA_NET_HTTP_GET_H
 #define CADENZA_NET_HTTP_GET_H

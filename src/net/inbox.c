@@ -98,6 +98,7 @@ inbox_add(struct inbox *inbox, struct slice piece, size_t message_max, size_t ar
     }
     if (piece.length == 0)
         return INBOX_OK;
+    check(inbox->received <= inbox->length && inbox->received <= inbox->room);
     if (piece.length > inbox->length - inbox->received)
         return INBOX_SURPLUS;
     reserve(inbox, inbox->received + piece.length, arena_max, arena);

@@ -36,7 +36,7 @@ struct load_result {
 };
 
 /* Runs the load to its end. Yields. Errors: ERR_IO (the process of server_pid cannot be read).
- * Failed calls are no error but counted. */
+ * Failed calls are counted, not an error. */
 must_use struct error *load_run(const struct load_options *options, struct arena *arena,
                                 struct load_result *result);
 /* CPU time that a process has used so far, ns. Yields. */

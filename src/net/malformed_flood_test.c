@@ -199,7 +199,7 @@ CONTRACT(malformed, a_peer_that_does_not_read_is_cut_off_and_holds_up_nobody, 1)
         if (!raw_request(&raw, 2 * i + 1, "/test/size", slice_text("1000000")))
             break;
     raw_expect_alive(&service, arena);
-    EXPECT_OK(fiber_sleep(2 * NS_PER_S, arena)); /* far beyond the patience of the server */
+    EXPECT_OK(fiber_sleep(2 * NS_PER_S, arena)); /* far beyond the abuse budget */
     EXPECT(raw_wait_closed(&raw));
     EXPECT(raw.data_bytes < 40 * 1000000);
     raw_finish(&raw, &service, arena);

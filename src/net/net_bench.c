@@ -8,8 +8,8 @@
 
 #include "base/check.h"
 #include "fiber/clock.h"
-#include "fiber/ground.h"
 #include "fiber/linux/linux.h"
+#include "fiber/platform.h"
 #include "net/bench_service.h"
 #include "net/load.h"
 
@@ -42,10 +42,10 @@ serve(void *argument)
     printf("%s\n", grpc_server_address(service.server));
     fflush(stdout);
     arguments->fiber = fiber_self();
-    ground_on_stop(stop, arguments);
+    platform_on_stop(stop, arguments);
     enum wake wake = fiber_wait(NEVER);
     check(wake != WAKE_DEADLINE);
-    ground_on_stop(NULL, NULL);
+    platform_on_stop(NULL, NULL);
     bench_service_close(&service);
 }
 

@@ -1,18 +1,18 @@
 /* server.c - opens, accepts, closes.
  *
  * One listener, on the loop that opened the server; the connections it accepts go to all loops in
- * turn, by letter. Closing is two rounds over the loops: first every loop says GOAWAY to its
+ * turn, by loop message. Closing is two rounds over the loops: first every loop says GOAWAY to its
  * connections, then each is waited for, so that all drain at the same time. */
 #include "net/server.h"
 
 #include "base/check.h"
 #include "base/memory.h"
-#include "fiber/ground.h"
+#include "fiber/platform.h"
 #include "net/server_inside.h"
 
 struct adoption {
-    struct letter letter;
-    struct server_loop *home;
+    struct loop_message message;
+    struct server_loop *owner_loop;
     struct socket *socket;
 };
 
@@ -28,7 +28,7 @@ or_else(int64_t value, int64_t otherwise)
 static unsigned
 connections_possible(unsigned wanted)
 {
-    unsigned descriptors = ground_descriptors(), fibers = ground_fibers();
+    unsigned descriptors = platform_descriptors(), fibers = platform_fibers();
     unsigned kept = descriptors / 2 < DESCRIPTORS_KEPT ? descriptors / 2 : DESCRIPTORS_KEPT;
     unsigned possible = descriptors - kept;
     if (possible > fibers - fibers / 8 * 3)
@@ -39,7 +39,7 @@ connections_possible(unsigned wanted)
 static unsigned
 runners_possible(void)
 {
-    unsigned possible = ground_fibers() / 4;
+    unsigned possible = platform_fibers() / 4;
     return possible < RUNNERS_MAX ? possible : RUNNERS_MAX;
 }
 
@@ -97,48 +97,48 @@ server_configure(struct grpc_server *server, const struct grpc_server_options *o
 }
 
 void
-server_loop_init(struct server_loop *home, struct grpc_server *server)
+server_loop_init(struct server_loop *owner_loop, struct grpc_server *server)
 {
-    *home = (struct server_loop){
+    *owner_loop = (struct server_loop){
         .server = server,
         .runners_max = 1 + runners_possible() / server->loop_count,
         .scratch = memory_alloc(HTTP2_SCRATCH_SIZE),
     };
-    list_init(&home->hungry);
-    list_init(&home->connections);
-    list_init(&home->spare_calls);
-    latch_init(&home->open, 0);
+    list_init(&owner_loop->runnable);
+    list_init(&owner_loop->connections);
+    list_init(&owner_loop->spare_calls);
+    latch_init(&owner_loop->open, 0);
 }
 
 void
-server_loop_free(struct server_loop *home)
+server_loop_free(struct server_loop *owner_loop)
 {
-    check(list_is_empty(&home->connections) && home->runners == 0);
-    for (struct list *node; (node = list_pop_front(&home->spare_calls)) != NULL;) {
+    check(list_is_empty(&owner_loop->connections) && owner_loop->runners == 0);
+    for (struct list *node; (node = list_pop_front(&owner_loop->spare_calls)) != NULL;) {
         struct grpc_call *call = list_entry(node, struct grpc_call, node);
         arena_free(call->arena);
         memory_free(call);
     }
-    memory_free(home->scratch);
+    memory_free(owner_loop->scratch);
 }
 
 /* ---- accepting ---- */
 
 static void
-adopt(struct server_loop *home, struct socket *socket)
+adopt(struct server_loop *owner_loop, struct socket *socket)
 {
     socket_adopt(socket);
-    connection_start(home, socket);
+    connection_start(owner_loop, socket);
 }
 
 static void
-adopt_by_letter(struct letter *letter)
+adopt_by_message(struct loop_message *message)
 {
-    struct adoption *adoption = container_of(letter, struct adoption, letter);
-    struct server_loop *home = adoption->home;
+    struct adoption *adoption = container_of(message, struct adoption, message);
+    struct server_loop *owner_loop = adoption->owner_loop;
     struct socket *socket = adoption->socket;
     memory_free(adoption);
-    adopt(home, socket);
+    adopt(owner_loop, socket);
 }
 
 static void
@@ -154,17 +154,17 @@ static void
 hand_out(struct grpc_server *server, struct socket *socket)
 {
     unsigned index = server->next_loop++ % server->loop_count;
-    if (loop_at(index) == server->home) {
+    if (loop_at(index) == server->owner_loop) {
         adopt(&server->loops[index], socket);
         return;
     }
     struct adoption *adoption = memory_alloc(sizeof *adoption);
     *adoption = (struct adoption){
-        .letter.deliver = adopt_by_letter,
-        .home = &server->loops[index],
+        .message.deliver = adopt_by_message,
+        .owner_loop = &server->loops[index],
         .socket = socket,
     };
-    if (loop_post(loop_at(index), &adoption->letter))
+    if (loop_post(loop_at(index), &adoption->message))
         return;
     memory_free(adoption);
     atomic_fetch_sub(&server->connection_count, 1);
@@ -192,19 +192,20 @@ accept_connections(void *argument)
 
 /* ---- every loop in turn ---- */
 
-struct visit {
-    struct server_loop *home;
+struct loop_closing {
+    struct server_loop *owner_loop;
     int64_t deadline;
 };
 
-/* Deaf to cancel and to deadlines, as far as loop_call is: a full mailbox is tried again. */
+/* Ignores cancel and deadlines where loop_call does: a full mailbox is tried again. */
 static void
-visit_loops(struct grpc_server *server, void (*visit)(void *argument), int64_t deadline)
+on_each_server_loop(struct grpc_server *server, void (*loop_closing)(void *argument),
+                    int64_t deadline)
 {
     scoped(arena_drop) struct arena *arena = arena_new(512);
     for (unsigned i = 0; i < server->loop_count; i++) {
-        struct visit argument = {.home = &server->loops[i], .deadline = deadline};
-        while (loop_call(loop_at(i), visit, &argument, arena) != NULL) {
+        struct loop_closing argument = {.owner_loop = &server->loops[i], .deadline = deadline};
+        while (loop_call(loop_at(i), loop_closing, &argument, arena) != NULL) {
             arena_reset(arena);
             fiber_yield();
         }
@@ -214,16 +215,16 @@ visit_loops(struct grpc_server *server, void (*visit)(void *argument), int64_t d
 static void
 begin_close(void *argument)
 {
-    struct visit *visit = argument;
-    connection_close_all(visit->home, visit->deadline);
+    struct loop_closing *loop_closing = argument;
+    connection_close_all(loop_closing->owner_loop, loop_closing->deadline);
 }
 
 static void
 finish_close(void *argument)
 {
-    struct visit *visit = argument;
-    latch_wait(&visit->home->open);
-    server_loop_free(visit->home);
+    struct loop_closing *loop_closing = argument;
+    latch_wait(&loop_closing->owner_loop->open);
+    server_loop_free(loop_closing->owner_loop);
 }
 
 /* ---- the public part ---- */
@@ -240,7 +241,7 @@ grpc_server_open(const struct grpc_server_options *options, struct arena *arena,
     unsigned loops = loop_count();
     struct grpc_server *server = memory_zalloc(1, sizeof *server + loops * sizeof server->loops[0]);
     server_configure(server, options);
-    server->home = loop_self();
+    server->owner_loop = loop_self();
     server->listener = listener;
     server->loop_count = loops;
     for (unsigned i = 0; i < loops; i++)
@@ -260,13 +261,13 @@ grpc_server_address(const struct grpc_server *server)
 void
 grpc_server_close(struct grpc_server *server, int64_t deadline)
 {
-    check_that(loop_self() == server->home, "close the server on the loop that opened it");
+    check_that(loop_self() == server->owner_loop, "close the server on the loop that opened it");
     int64_t own_deadline = fiber_deadline();
     fiber_set_deadline(NEVER);
     listener_close(server->listener);
     latch_wait(&server->accepting);
-    visit_loops(server, begin_close, deadline);
-    visit_loops(server, finish_close, deadline);
+    on_each_server_loop(server, begin_close, deadline);
+    on_each_server_loop(server, finish_close, deadline);
     listener_free(server->listener);
     memory_free(server);
     fiber_set_deadline(own_deadline);

@@ -64,7 +64,7 @@ must_use struct error *grpc_server_open(const struct grpc_server_options *option
 /* With the real port. */
 const char *grpc_server_address(const struct grpc_server *server);
 /* Stops accepting, says GOAWAY, lets calls in progress finish until `deadline` (parked ones should
- * be answered by their owners), then cuts what is left, and frees everything. Yields; deaf to
+ * be answered by their owners), then cuts what is left, and frees everything. Yields, and ignores
  * cancel. */
 void grpc_server_close(struct grpc_server *server, int64_t deadline);
 

@@ -82,7 +82,7 @@ answer_send_data(nghttp2_session *session, nghttp2_frame *frame, const uint8_t *
     call->reply_sent += length;
     call->session->answer_moved_at = clock_monotonic();
     if (length >= WORTHY_DATA)
-        session_please(call->session, PATIENCE_PER_DATA);
+        session_credit(call->session, ABUSE_BUDGET_PER_DATA);
     return 0;
 }
 

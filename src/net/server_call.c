@@ -1,9 +1,9 @@
 /* server_call.c - the life of one call, from its headers to its last byte.
  *
- * The states and their moves stand in server_inside.h. Two things hold a call: its stream and its
- * handler. It is freed by whichever lets go last: call_close for the stream, handler_done for the
- * handler. Freed calls are kept with their arena for the next one, so that a small call allocates
- * nothing. */
+ * The states and their transitions are drawn in server_inside.h. Two things hold a call: its stream
+ * and its handler. It is freed by whichever lets go last: call_close for the stream, call_run for
+ * the handler. Freed calls are kept with their arena for the next one, so that a small call
+ * allocates nothing. */
 #include "base/check.h"
 #include "base/memory.h"
 #include "net/server_inside.h"
@@ -28,7 +28,7 @@ account(struct grpc_call *call, int sign)
         session->answer_count += (size_t)sign;
     }
     if (call->state == CALL_PARKED)
-        level_add(session->home->server->metrics.parked, sign);
+        level_add(session->owner_loop->server->metrics.parked, sign);
 }
 
 /* Does the answer still need the bytes of the request? */
@@ -39,7 +39,7 @@ is_reply_in_inbox(const struct grpc_call *call)
     return call->has_reply && reply >= inbox && reply - inbox < call->inbox.room;
 }
 
-/* Weighs the call anew: a large request, and what its arena has taken; the reply counts elsewhere.
+/* Weighs the call again: a large request, and what its arena has taken; the reply counts elsewhere.
  */
 static void
 call_weigh(struct grpc_call *call)
@@ -71,7 +71,7 @@ call_shed(struct grpc_call *call)
         call->headers = NULL;
     }
     call_weigh(call);
-    session_pay(session);
+    session_open_window(session);
 }
 
 void
@@ -80,26 +80,28 @@ call_move(struct grpc_call *call, enum call_state state)
     struct session *session = call->session;
     account(call, -1);
     if (call->state == CALL_PARKED)
-        call->on_gone = NULL; /* answered, or told already */
+        call->on_gone = NULL; /* answered, or notified already */
     list_remove(&call->node);
     call->state = (uint8_t)state;
     list_push_back(&session->calls[state], &call->node);
     account(call, 1);
+    check(session->receiving_bytes <= session->request_bytes);
+    check(session->answer_count <= session->call_count);
 }
 
 /* ---- made and freed ---- */
 
 static struct grpc_call *
-call_take(struct server_loop *home)
+call_take(struct server_loop *owner_loop)
 {
-    struct list *node = list_pop_front(&home->spare_calls);
+    struct list *node = list_pop_front(&owner_loop->spare_calls);
     struct grpc_call *call;
     struct arena *arena;
     if (node == NULL) {
         call = memory_alloc(sizeof *call);
         arena = arena_new(CALL_ARENA_SIZE);
     } else {
-        home->spare_count--;
+        owner_loop->spare_count--;
         call = list_entry(node, struct grpc_call, node);
         arena = call->arena;
     }
@@ -119,7 +121,8 @@ static bool
 take_timeout(struct grpc_call *call, const struct header_gather *gather)
 {
     int64_t timeout;
-    call->deadline = deadline_after(call, call->session->home->server->options.default_timeout);
+    call->deadline =
+        deadline_after(call, call->session->owner_loop->server->options.default_timeout);
     if (gather->timeout_count == 0)
         return true;
     struct slice text = slice_of(gather->timeout, gather->timeout_length);
@@ -136,7 +139,8 @@ static void
 admit(struct grpc_call *call, bool has_good_timeout)
 {
     const struct header_verdict *verdict = &call->headers->verdict;
-    if (session_held(call->session) > call->session->home->server->options.connection_bytes_max) {
+    if (session_held(call->session) >
+        call->session->owner_loop->server->options.connection_bytes_max) {
         call_refuse(call, GRPC_RESOURCE_EXHAUSTED, "too many bytes are held for this connection");
     } else if (call->session->headers.is_too_large) {
         call_refuse(call, GRPC_RESOURCE_EXHAUSTED, "the request headers are too large");
@@ -154,7 +158,7 @@ admit(struct grpc_call *call, bool has_good_timeout)
 struct grpc_call *
 call_new(struct session *session, int32_t stream_id, struct header_block *headers)
 {
-    struct grpc_call *call = call_take(session->home);
+    struct grpc_call *call = call_take(session->owner_loop);
     call->session = session;
     call->headers = headers;
     call->stream_id = stream_id;
@@ -165,8 +169,8 @@ call_new(struct session *session, int32_t stream_id, struct header_block *header
     bool has_good_timeout = take_timeout(call, &session->headers);
     timer_init(&call->timer, deadline_passed);
     timer_start(&call->timer, call->deadline);
-    count_add(session->home->server->metrics.calls, 1);
-    level_add(session->home->server->metrics.streams, 1);
+    count_add(session->owner_loop->server->metrics.calls, 1);
+    level_add(session->owner_loop->server->metrics.streams, 1);
     admit(call, has_good_timeout);
     return call;
 }
@@ -175,7 +179,7 @@ static void
 call_free(struct grpc_call *call)
 {
     struct session *session = call->session;
-    struct server_loop *home = session->home;
+    struct server_loop *owner_loop = session->owner_loop;
     check(call->fiber == NULL && session->call_count > 0);
     account(call, -1);
     check(session->request_bytes >= call->weight);
@@ -186,15 +190,15 @@ call_free(struct grpc_call *call)
     if (call->headers != NULL)
         header_release(&session->headers, call->headers);
     inbox_clear(&call->inbox);
-    if (home->spare_count < SPARE_CALLS_MAX) {
+    if (owner_loop->spare_count < SPARE_CALLS_MAX) {
         arena_reset(call->arena);
-        list_push_front(&home->spare_calls, &call->node);
-        home->spare_count++;
+        list_push_front(&owner_loop->spare_calls, &call->node);
+        owner_loop->spare_count++;
     } else {
         arena_free(call->arena);
         memory_free(call);
     }
-    session_pay(session);
+    session_open_window(session);
 }
 
 /* ---- the request ---- */
@@ -207,7 +211,7 @@ is_crowded_out(const struct grpc_call *call)
 {
     const struct session *session = call->session;
     const struct list *receiving = &session->calls[CALL_RECEIVING];
-    size_t bound = session->home->server->options.connection_bytes_max;
+    size_t bound = session->owner_loop->server->options.connection_bytes_max;
     return call->weight > SMALL_REQUEST && session->receiving_bytes > bound - bound / 32 &&
            receiving->next != receiving->prev;
 }
@@ -215,7 +219,7 @@ is_crowded_out(const struct grpc_call *call)
 void
 call_receive(struct grpc_call *call, struct slice piece)
 {
-    const struct grpc_server_options *options = &call->session->home->server->options;
+    const struct grpc_server_options *options = &call->session->owner_loop->server->options;
     if (call->state != CALL_RECEIVING)
         return; /* refused already: what still comes is thrown away */
     enum inbox_verdict verdict =
@@ -234,11 +238,12 @@ void
 call_run(struct grpc_call *call)
 {
     struct session *session = call->session;
-    const struct grpc_service *service = &session->home->server->options.service;
+    const struct grpc_service *service = &session->owner_loop->server->options.service;
+    check(call->state == CALL_READY && call->fiber == NULL);
     call_move(call, CALL_RUNNING);
     call->fiber = fiber_self();
     session->handler_count++;
-    level_add(session->home->server->metrics.handlers, 1);
+    level_add(session->owner_loop->server->metrics.handlers, 1);
     fiber_set_deadline(call->deadline);
     service->handle(service->context, call->headers->method, call);
     fiber_set_deadline(NEVER);
@@ -246,7 +251,7 @@ call_run(struct grpc_call *call)
                SLICE_ARG(call->headers->path));
     call->fiber = NULL;
     session->handler_count--;
-    level_add(session->home->server->metrics.handlers, -1);
+    level_add(session->owner_loop->server->metrics.handlers, -1);
     /* Gone before it was parked: its keeper has not heard of it yet. */
     if (call->is_parked && call->state != CALL_PARKED && call->on_gone != NULL)
         call->on_gone(call->gone_context);
@@ -283,14 +288,14 @@ call_complete(struct grpc_call *call)
         call_refuse(call, inbox_status(verdict), inbox_sentence(verdict));
         return;
     }
-    session_please(session, PATIENCE_PER_CALL);
+    session_credit(session, ABUSE_BUDGET_PER_CALL);
     call_move(call, CALL_READY);
     runner_wanted(session);
 }
 
 /* ---- the end ---- */
 
-/* Tells the keeper of a parked call that it is gone. */
+/* Notifies the keeper of a parked call that it is gone. */
 static void
 call_let_go(struct grpc_call *call)
 {
@@ -332,7 +337,7 @@ call_close(struct grpc_call *call)
 {
     check(!call->is_closed && call->state != CALL_GONE);
     call->is_closed = true;
-    level_add(call->session->home->server->metrics.streams, -1);
+    level_add(call->session->owner_loop->server->metrics.streams, -1);
     if (call->state == CALL_PARKED)
         call_let_go(call);
     if (call->fiber == NULL) {

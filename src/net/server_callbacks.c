@@ -1,7 +1,7 @@
-/* server_callbacks.c - what nghttp2 tells the server, turned into calls.
+/* server_callbacks.c - what nghttp2 reports to the server, turned into calls.
  *
  * Headers are gathered by the session until their block is whole, so a malformed block makes no
- * call. Frames that move nothing forward cost patience (session_annoy): pings, settings, window
+ * call. Frames that do nothing useful cost abuse budget (session_penalize): pings, settings, window
  * updates, empty DATA, young streams reset. Good requests give some back, so an honest client never
  * runs out of it. */
 #include "base/check.h"
@@ -36,7 +36,7 @@ static void
 begin_call(struct session *session, const nghttp2_frame *frame)
 {
     struct header_gather *gather = &session->headers;
-    struct header_block *headers = header_end(gather, session->home->server);
+    struct header_block *headers = header_end(gather, session->owner_loop->server);
     bool is_malformed = headers->verdict.is_malformed || gather->is_disordered;
     if (is_malformed && !gather->is_too_large) { /* else a part is missing, and it is refused */
         header_release(gather, headers);
@@ -75,21 +75,21 @@ received_ping(struct session *session, const nghttp2_frame *frame)
 {
     if ((frame->hd.flags & NGHTTP2_FLAG_ACK) == 0) {
         session->ping_acks++;
-        session_annoy(session, 1);
+        session_penalize(session, 1);
         return;
     }
     session->ping_sent = 0;
-    if (session->is_noticed)
-        session->noticed_at = 0; /* one round trip is over: the second GOAWAY may go */
+    if (session->is_goaway_sent)
+        session->goaway_sent_at = 0; /* one round trip is over: the second GOAWAY may go */
 }
 
 static void
 received_reset(struct session *session, const nghttp2_frame *frame)
 {
     const struct grpc_call *call = call_of(session->pipe.session, frame->hd.stream_id);
-    count_add(session->home->server->metrics.resets, 1);
+    count_add(session->owner_loop->server->metrics.resets, 1);
     if (call == NULL || clock_monotonic() - call->began < RAPID_RESET_AGE)
-        session_annoy(session, RESET_COST);
+        session_penalize(session, RESET_COST);
 }
 
 static int
@@ -108,11 +108,11 @@ on_frame(nghttp2_session *http, const nghttp2_frame *frame, void *user_data)
         if (is_end)
             end_request(session, frame);
         else if (frame->hd.length < TINY_DATA)
-            session_annoy(session, 1);
+            session_penalize(session, 1);
         break;
     case NGHTTP2_SETTINGS:
         session->has_settings = true;
-        session_annoy(session, 1);
+        session_penalize(session, 1);
         break;
     case NGHTTP2_PING:
         received_ping(session, frame);
@@ -121,13 +121,13 @@ on_frame(nghttp2_session *http, const nghttp2_frame *frame, void *user_data)
         received_reset(session, frame);
         break;
     default:
-        session_annoy(session, 1);
+        session_penalize(session, 1);
     }
     return 0;
 }
 
 /* The stream's window is opened again at once: a message has its own limit. The connection's is
- * what bounds memory, see session_pay. */
+ * what bounds memory, see session_open_window. */
 static int
 on_data(nghttp2_session *http, uint8_t flags, int32_t stream_id, const uint8_t *bytes, size_t count,
         void *user_data)
@@ -149,7 +149,7 @@ on_stream_close(nghttp2_session *http, int32_t stream_id, uint32_t code, void *u
     struct grpc_call *call = call_of(http, stream_id);
     if (call != NULL)
         call_close(call);
-    bool may_end = session->is_noticed && session->call_count == 0;
+    bool may_end = session->is_goaway_sent && session->call_count == 0;
     if (may_end && session->pipe.fiber != NULL)
         fiber_wake(session->pipe.fiber);
     return 0;
@@ -193,8 +193,8 @@ static int
 on_invalid_frame(nghttp2_session *http, const nghttp2_frame *frame, int code, void *user_data)
 {
     struct session *session = user_data;
-    count_add(session->home->server->metrics.protocol_errors, 1);
-    session_annoy(session, RESET_COST);
+    count_add(session->owner_loop->server->metrics.protocol_errors, 1);
+    session_penalize(session, RESET_COST);
     return 0;
 }
 

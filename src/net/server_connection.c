@@ -1,9 +1,9 @@
 /* server_connection.c - a session and its socket: one fiber that reads, waits and looks at the
  * clock.
  *
- * Writing is not its business as long as the socket takes bytes: answers leave at the end of the
- * tick in which they were made (http2.h). The fiber is woken when the socket is full, when the
- * server closes, and when the session has nothing more to say. */
+ * It does not write as long as the socket takes bytes: answers leave at the end of the tick in
+ * which they were made (http2.h). The fiber is woken when the socket is full, when the server
+ * closes, and when the session is over. */
 #include "base/check.h"
 #include "base/memory.h"
 #include "net/server_inside.h"
@@ -13,7 +13,7 @@
 struct connection {
     struct list node;
     struct session session;
-    struct server_loop *home;
+    struct server_loop *owner_loop;
     struct fiber *fiber;
     struct socket *socket; /* the pipe's, once there is a session */
     char *peer;
@@ -26,12 +26,12 @@ read_some(struct connection *connection)
     struct session *session = &connection->session;
     for (int i = 0; i < READS_PER_TURN; i++) {
         int64_t count =
-            socket_read(connection->socket, connection->home->scratch, HTTP2_SCRATCH_SIZE);
+            socket_read(connection->socket, connection->owner_loop->scratch, HTTP2_SCRATCH_SIZE);
         if (count == 0)
             return true;
         if (count < 0)
             return false;
-        if (!session_receive(session, slice_of(connection->home->scratch, (size_t)count)))
+        if (!session_receive(session, slice_of(connection->owner_loop->scratch, (size_t)count)))
             return false;
         if (count < HTTP2_SCRATCH_SIZE)
             return true; /* most likely all there was: do not ask once more */
@@ -44,7 +44,7 @@ read_some(struct connection *connection)
 static unsigned
 wanted(const struct session *session)
 {
-    size_t room = session->home->server->options.connection_bytes_max;
+    size_t room = session->owner_loop->server->options.connection_bytes_max;
     bool is_blocked = http2_pipe_is_blocked(&session->pipe);
     bool is_full = is_blocked &&
                    (session->answer_bytes > room / 2 || session->answer_count > UNREAD_ANSWERS_MAX);
@@ -70,14 +70,14 @@ serve(struct connection *connection)
     }
 }
 
-/* Lets the peer read our last words (GOAWAY): closing a socket with unread input would make the
+/* Lets the peer read what we sent last (GOAWAY): closing a socket with unread input would make the
  * kernel throw them away. A peer that just goes on sending is not waited for. */
 static void
 linger(struct connection *connection)
 {
     struct http2_pipe *pipe = &connection->session.pipe;
-    int64_t patience = connection->home->is_closing ? LINGER_CLOSING : LINGER_TIMEOUT;
-    int64_t deadline = clock_monotonic() + patience, budget = LINGER_BYTES;
+    int64_t abuse_budget = connection->owner_loop->is_closing ? LINGER_CLOSING : LINGER_TIMEOUT;
+    int64_t deadline = clock_monotonic() + abuse_budget, budget = LINGER_BYTES;
     http2_pipe_flush(pipe);
     while (!pipe->is_broken && !fiber_is_cancelled() && budget > 0 &&
            clock_monotonic() < deadline) {
@@ -88,7 +88,7 @@ linger(struct connection *connection)
         if ((can & SOCKET_READABLE) == 0)
             continue;
         int64_t count =
-            socket_read(connection->socket, connection->home->scratch, HTTP2_SCRATCH_SIZE);
+            socket_read(connection->socket, connection->owner_loop->scratch, HTTP2_SCRATCH_SIZE);
         if (count < 0)
             return;
         budget -= count;
@@ -99,7 +99,7 @@ static void
 run_session(struct connection *connection)
 {
     struct session *session = &connection->session;
-    session_init(session, connection->home, connection->socket, connection->peer);
+    session_init(session, connection->owner_loop, connection->socket, connection->peer);
     session->pipe.fiber = fiber_self();
     serve(connection);
     linger(connection);
@@ -113,7 +113,7 @@ run_session(struct connection *connection)
 static struct error *
 start_tls(struct connection *connection, struct arena *arena)
 {
-    struct tls *tls = connection->home->server->options.tls;
+    struct tls *tls = connection->owner_loop->server->options.tls;
     if (tls == NULL)
         return NULL;
     return socket_start_tls(connection->socket, tls, NULL, clock_monotonic() + HANDSHAKE_TIMEOUT,
@@ -124,13 +124,13 @@ static void
 connection_run(void *argument)
 {
     struct connection *connection = argument;
-    struct server_loop *home = connection->home;
+    struct server_loop *owner_loop = connection->owner_loop;
     {
         scoped(arena_drop) struct arena *arena = arena_new(512);
         struct error *err = start_tls(connection, arena);
         if (err != NULL) {
             /* Anybody can cause it, as often as he likes: not for a log that people read. */
-            log_debug(home->server->options.log, "TLS handshake failed", log_error(err),
+            log_debug(owner_loop->server->options.log, "TLS handshake failed", log_error(err),
                       log_text("peer", connection->peer));
             socket_close(connection->socket);
             connection->socket = NULL;
@@ -141,33 +141,33 @@ connection_run(void *argument)
     list_remove(&connection->node);
     memory_free(connection->peer);
     memory_free(connection);
-    atomic_fetch_sub(&home->server->connection_count, 1);
-    level_add(home->server->metrics.connections, -1);
-    latch_done(&home->open);
+    atomic_fetch_sub(&owner_loop->server->connection_count, 1);
+    level_add(owner_loop->server->metrics.connections, -1);
+    latch_done(&owner_loop->open);
 }
 
 void
-connection_start(struct server_loop *home, struct socket *socket)
+connection_start(struct server_loop *owner_loop, struct socket *socket)
 {
     struct connection *connection = memory_zalloc(1, sizeof *connection);
     const char *peer = socket_peer(socket);
     size_t length = strlen(peer);
-    connection->home = home;
+    connection->owner_loop = owner_loop;
     connection->socket = socket;
     connection->peer = memory_alloc(length + 1);
     memcpy(connection->peer, peer, length + 1);
-    list_push_back(&home->connections, &connection->node);
-    latch_add(&home->open, 1);
-    level_add(home->server->metrics.connections, 1);
+    list_push_back(&owner_loop->connections, &connection->node);
+    latch_add(&owner_loop->open, 1);
+    level_add(owner_loop->server->metrics.connections, 1);
     connection->fiber = fiber_start("connection", connection_run, connection);
 }
 
 void
-connection_close_all(struct server_loop *home, int64_t deadline)
+connection_close_all(struct server_loop *owner_loop, int64_t deadline)
 {
-    home->is_closing = true;
-    home->close_deadline = deadline;
-    list_each(node, &home->connections) {
+    owner_loop->is_closing = true;
+    owner_loop->close_deadline = deadline;
+    list_each(node, &owner_loop->connections) {
         struct connection *connection = list_entry(node, struct connection, node);
         if (connection->session.pipe.fiber != NULL)
             fiber_wake(connection->fiber);

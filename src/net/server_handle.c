@@ -58,7 +58,7 @@ grpc_call_memory(const struct grpc_call *call)
     return &call->session->memory;
 }
 
-/* False: somebody has answered in its place, or nobody listens any more. */
+/* False: it was answered already, or the caller has gone. */
 static bool
 may_answer(const struct grpc_call *call)
 {
@@ -75,7 +75,7 @@ grpc_reply_kept(struct grpc_call *call, struct slice message)
     const struct session *session = call->session;
     if (!may_answer(call))
         return;
-    size_t room = session->home->server->options.connection_bytes_max;
+    size_t room = session->owner_loop->server->options.connection_bytes_max;
     bool fits = session->answer_bytes <= room && message.length <= room - session->answer_bytes;
     if (fits)
         answer_message(call, message);

@@ -8,8 +8,8 @@
  * While fields come in, one known block is the guess: so far it has the same fields. A field that
  * the peer has in its compression table comes as the same object as the last time, so two pointers
  * tell that it is the expected one: it is not copied, and its bytes are not even looked at. Where
- * the guess is wrong another known block may go on so. If none does, the fields are gathered for a
- * new one. */
+ * the guess is wrong another known block may continue that way. If none does, the fields are
+ * gathered for a new one. */
 #include "base/check.h"
 #include "base/memory.h"
 #include "net/server_inside.h"

@@ -24,44 +24,43 @@
 #include "net/server.h"
 
 /* Bounds that nobody needs to configure. */
-#define HEADER_BYTES_MAX   65536 /* names and values of one request */
-#define HEADER_COUNT_MAX   128
-#define HEADER_PLACES      64   /* of names in a block */
-#define HANDLERS_MAX       4096 /* of one connection at a time, those of cancelled calls included */
-#define RUNNERS_MAX        16384           /* fibers with a handler, of all loops together */
-#define UNREAD_ANSWERS_MAX 10000           /* a peer that leaves more unread is not read either */
-#define SPARE_CALLS_MAX    1024            /* kept for reuse, per loop */
-#define RESET_COST         20              /* of a stream that ends so, in patience */
-#define RAPID_RESET_AGE    NS_PER_S        /* a stream reset younger than this costs patience */
-#define PATIENCE_MAX       20000           /* frames that do nothing useful; more means GOAWAY */
-#define PATIENCE_PER_S     10000           /* what comes back per second */
-#define PATIENCE_PER_CALL  8               /* and with every good request */
-#define HANDSHAKE_TIMEOUT  (10 * NS_PER_S) /* TLS, preface and first SETTINGS */
-#define LINGER_TIMEOUT     (NS_PER_S / 2)  /* for a peer to read our last words */
-#define LINGER_CLOSING     (NS_PER_S / 10) /* the same while the server closes */
-#define LINGER_BYTES       (1 << 20)
-#define NOTICE_TIMEOUT     (1 * NS_PER_S)  /* between the two GOAWAYs of a graceful end */
-#define PING_ACK_DELAY     (2 * NS_PER_MS) /* of one that nothing else takes along */
-#define REQUEST_ARENA_MAX  4096            /* larger messages grow with what has come */
-#define CALL_ARENA_SIZE    960             /* and 64 of its own; a poll that waits needs no more */
-#define CALL_ARENA_FREE    1024            /* of an arena, not counted: streams_max bounds it */
-#define SMALL_REQUEST      65536 /* counted, but not refused before the bound itself is reached */
-#define PATIENCE_PER_DATA  2     /* for the two window updates that an answer's frame brings */
-#define WORTHY_DATA        512   /* smaller DATA frames of ours earn no patience */
-#define DESCRIPTORS_KEPT   512   /* not for connections: files of the store, the HTTP door, peers */
+#define HEADER_BYTES_MAX      65536 /* names and values of one request */
+#define HEADER_COUNT_MAX      128
+#define HEADER_PLACES         64    /* of names in a block */
+#define HANDLERS_MAX          4096  /* of one connection at a time, with those of cancelled calls */
+#define RUNNERS_MAX           16384 /* fibers with a handler, of all loops together */
+#define UNREAD_ANSWERS_MAX    10000 /* a peer that leaves more unread is not read either */
+#define SPARE_CALLS_MAX       1024  /* kept for reuse, per loop */
+#define RESET_COST            20    /* taken from the abuse budget for a stream that ends so */
+#define RAPID_RESET_AGE       NS_PER_S        /* a stream reset younger than this costs budget */
+#define ABUSE_BUDGET_MAX      20000           /* frames that do nothing useful; more means GOAWAY */
+#define ABUSE_BUDGET_PER_S    10000           /* what comes back per second */
+#define ABUSE_BUDGET_PER_CALL 8               /* and with every good request */
+#define HANDSHAKE_TIMEOUT     (10 * NS_PER_S) /* TLS, preface and first SETTINGS */
+#define LINGER_TIMEOUT        (NS_PER_S / 2)  /* for a peer to read what we sent last */
+#define LINGER_CLOSING        (NS_PER_S / 10) /* the same while the server closes */
+#define LINGER_BYTES          (1 << 20)
+#define NOTICE_TIMEOUT        (1 * NS_PER_S)  /* between the two GOAWAYs of a graceful end */
+#define PING_ACK_DELAY        (2 * NS_PER_MS) /* of one that nothing else takes along */
+#define REQUEST_ARENA_MAX     4096            /* larger messages grow with what has come */
+#define CALL_ARENA_SIZE       960   /* and 64 of its own; a poll that waits needs no more */
+#define CALL_ARENA_FREE       1024  /* of an arena, not counted: streams_max bounds it */
+#define SMALL_REQUEST         65536 /* counted, but refused only at the bound itself */
+#define ABUSE_BUDGET_PER_DATA 2     /* for the two window updates that an answer's frame brings */
+#define WORTHY_DATA           512   /* smaller DATA frames of ours give no budget back */
+#define DESCRIPTORS_KEPT      512   /* for files of the store, the HTTP door and peers */
 
 struct server_metrics {
     struct gauge *connections, *streams, *handlers, *parked;
     struct counter *accepted, *refused, *calls, *bytes_in, *bytes_out, *resets, *protocol_errors;
 };
 
-/* --- headers of a request, shared by all calls of a connection that sent the same
- * --------------------- */
+/* --- headers of a request, shared by all calls of a connection that sent the same ---- */
 
 /* What the headers alone say about a request. */
 struct header_verdict {
-    bool is_malformed;       /* no HTTP/2 even: the stream is reset */
-    int http_status;         /* not 200: no gRPC at all, answered with this */
+    bool is_malformed;       /* not even HTTP/2: the stream is reset */
+    int http_status;         /* not 200: not gRPC at all, answered with this */
     enum grpc_status status; /* not OK: refused before the body is read */
     const char *message;     /* literal */
 };
@@ -139,8 +138,7 @@ unsigned fields_count_pseudo(struct slice fields);
 /* What gRPC says to them. */
 struct header_verdict fields_judge(const struct header_block *block, struct slice service_name);
 
-/* --- a session
- * ---------------------------------------------------------------------------------------- */
+/* --- a session ---- */
 
 enum call_state {
     CALL_RECEIVING, /* headers are here, the body is not */
@@ -154,9 +152,9 @@ enum call_state {
 
 struct session {
     struct http2_pipe pipe; /* first: nghttp2 gives it to the send callback */
-    struct server_loop *home;
+    struct server_loop *owner_loop;
     const char *peer;
-    struct list hungry_node;             /* in home->hungry while it has calls to run */
+    struct list runnable_node;           /* in the loop's `runnable` while it has calls to run */
     struct list calls[CALL_STATE_COUNT]; /* each in the order in which they came there */
     size_t call_count;                   /* all that live */
     size_t handler_count;                /* fibers that run */
@@ -169,18 +167,18 @@ struct session {
     uint64_t bytes_shown;    /* of the pipe's bytes_out, in the metrics already */
     size_t owed;             /* received, not yet given back to the connection's window */
     int64_t began;           /* monotonic */
-    int64_t heard;           /* when the last bytes came */
+    int64_t last_received;   /* when the last bytes came */
     int64_t ping_sent;       /* 0: none is under way */
     size_t ping_acks;        /* with HTTP/2, not sent yet */
     struct timer ack_timer;  /* then a lone one goes */
-    int64_t patience;        /* left, see PATIENCE_MAX */
-    int64_t patience_at;     /* when it was last refilled */
+    int64_t abuse_budget;    /* left, see ABUSE_BUDGET_MAX */
+    int64_t abuse_budget_at; /* when it was last refilled */
     bool has_settings;       /* the peer's first SETTINGS came: it speaks HTTP/2 */
-    bool is_noticed;         /* first GOAWAY sent */
-    bool is_finalled;        /* second GOAWAY sent */
-    bool is_ended;           /* all streams are gone; only handlers are waited for */
-    bool is_relieving;       /* calls are being refused to make room */
-    int64_t noticed_at;
+    bool is_goaway_sent;     /* first GOAWAY sent */
+    bool is_final_goaway_sent; /* second GOAWAY sent */
+    bool is_ended;             /* all streams are gone; only handlers are waited for */
+    bool is_relieving;         /* calls are being refused to make room */
+    int64_t goaway_sent_at;
     struct grpc_memory memory; /* the handlers' */
 };
 
@@ -203,7 +201,7 @@ struct grpc_call {
     bool has_timeout : 1;
     bool has_reply : 1;  /* the answer is a message, not a bare status */
     bool is_whole : 1;   /* the request has ended */
-    bool is_expired : 1; /* answered for its handler: what that says later is dropped */
+    bool is_expired : 1; /* the server answered in place of the handler, whose answer is dropped */
     bool is_closed : 1;  /* its stream is */
     bool is_parked : 1;  /* the handler has parked it, also when it was gone already */
     uint8_t timeout_length;
@@ -211,7 +209,7 @@ struct grpc_call {
 };
 
 /* Makes a session on a socket (NULL: no output), its SETTINGS queued. */
-void session_init(struct session *session, struct server_loop *home, struct socket *socket,
+void session_init(struct session *session, struct server_loop *owner_loop, struct socket *socket,
                   const char *peer);
 /* Feeds what came from the socket. False: of no use any more; flush (a GOAWAY may be there) and end
  * it. */
@@ -219,10 +217,12 @@ must_use bool session_receive(struct session *session, struct slice bytes);
 /* Looks at the clock: timeouts, keepalive, the steps of a graceful end. False: end it now. `next`:
  * when to look again. */
 must_use bool session_tick(struct session *session, int64_t now, int64_t *next);
-/* Has it said and heard all it will? */
+/* Checks the sums over its calls, each of which is in the list of its state. */
+void session_check(const struct session *session);
+/* Will nothing more come or go? */
 bool session_is_over(const struct session *session);
 /* First step of a graceful end. */
-void session_notice(struct session *session);
+void session_begin_goaway(struct session *session);
 /* Every stream is gone from here on; handlers are cancelled. Closes the pipe. */
 void session_end(struct session *session);
 /* After session_end and when no handler runs. */
@@ -233,20 +233,19 @@ void session_show_bytes(struct session *session);
 size_t session_held(const struct session *session);
 /* Gives received bytes back to the connection's window unless too much is held; refuses requests
  * that could never become whole because of that. */
-void session_pay(struct session *session);
+void session_open_window(struct session *session);
 /* Lets go what HTTP/2 has to send after it was fed. */
 void session_schedule(struct session *session);
 /* One more frame that did nothing useful. */
-void session_annoy(struct session *session, int64_t cost);
+void session_penalize(struct session *session, int64_t cost);
 /* Resets a stream whose request is malformed. */
 void session_reject(struct session *session, int32_t stream_id);
-/* The contrary of annoying. */
-void session_please(struct session *session, int64_t gain);
+/* A good request: gives some of the budget back. */
+void session_credit(struct session *session, int64_t gain);
 /* The nghttp2 callbacks, server_callbacks.c. */
 void session_set_callbacks(nghttp2_session_callbacks *callbacks);
 
-/* --- calls
- * -------------------------------------------------------------------------------------------- */
+/* --- calls ---- */
 
 /* A new call of the session, state RECEIVING. Takes over the reference to `headers`. */
 struct grpc_call *call_new(struct session *session, int32_t stream_id,
@@ -280,13 +279,12 @@ void answer_http_status(struct grpc_call *call, int http_status);
 int answer_send_data(nghttp2_session *session, nghttp2_frame *frame, const uint8_t *frame_header,
                      size_t length, nghttp2_data_source *source, void *user_data);
 
-/* --- the server
- * --------------------------------------------------------------------------------------- */
+/* --- the server ---- */
 
 struct server_loop {
     struct grpc_server *server;
     struct list connections; /* struct connection */
-    struct list hungry;      /* sessions with READY calls that may run, served in turn */
+    struct list runnable;    /* sessions with READY calls that may run, served in turn */
     unsigned runners;        /* fibers for handlers */
     unsigned runners_max;
     bool is_runner_due; /* one was started and has not begun */
@@ -302,7 +300,7 @@ struct grpc_server {
     struct grpc_server_options options; /* defaults filled in */
     struct slice service_name;
     struct server_metrics metrics;
-    struct loop *home; /* where it was opened; has the listener */
+    struct loop *owner_loop; /* where it was opened; has the listener */
     struct listener *listener;
     struct latch accepting;
     unsigned next_loop;
@@ -311,14 +309,14 @@ struct grpc_server {
     struct server_loop loops[];
 };
 
-void server_loop_init(struct server_loop *home, struct grpc_server *server);
-void server_loop_free(struct server_loop *home);
+void server_loop_init(struct server_loop *owner_loop, struct grpc_server *server);
+void server_loop_free(struct server_loop *owner_loop);
 /* Fills zeros with the defaults of server.h, looks up the metrics. */
 void server_configure(struct grpc_server *server, const struct grpc_server_options *options);
 /* Serves a socket on the current loop, in a fiber of its own. */
-void connection_start(struct server_loop *home, struct socket *socket);
+void connection_start(struct server_loop *owner_loop, struct socket *socket);
 /* Begins the graceful end of all connections of this loop. */
-void connection_close_all(struct server_loop *home, int64_t deadline);
+void connection_close_all(struct server_loop *owner_loop, int64_t deadline);
 
 /* Metrics may be absent. */
 static inline void

@@ -13,23 +13,23 @@
 
 #define CALLS_PER_TURN 128 /* then sockets get their turn */
 
-static void runner_start(struct server_loop *home);
+static void runner_start(struct server_loop *owner_loop);
 
 static void
 session_feed(struct session *session)
 {
     bool is_hungry = !list_is_empty(&session->calls[CALL_READY]) && !session->is_ended &&
                      session->handler_count < HANDLERS_MAX;
-    if (is_hungry && list_is_empty(&session->hungry_node))
-        list_push_back(&session->home->hungry, &session->hungry_node);
+    if (is_hungry && list_is_empty(&session->runnable_node))
+        list_push_back(&session->owner_loop->runnable, &session->runnable_node);
 }
 
-/* The next call to run; its session goes to the end of the line. NULL: none. */
+/* The next call to run; its session goes to the end of the queue. NULL: none. */
 static struct grpc_call *
-next_call(struct server_loop *home)
+next_call(struct server_loop *owner_loop)
 {
-    for (struct list *node; (node = list_pop_front(&home->hungry)) != NULL;) {
-        struct session *session = list_entry(node, struct session, hungry_node);
+    for (struct list *node; (node = list_pop_front(&owner_loop->runnable)) != NULL;) {
+        struct session *session = list_entry(node, struct session, runnable_node);
         struct list *ready = &session->calls[CALL_READY];
         if (!list_is_empty(ready) && session->handler_count < HANDLERS_MAX)
             return list_entry(ready->next, struct grpc_call, node);
@@ -40,44 +40,45 @@ next_call(struct server_loop *home)
 static void
 runner_run(void *argument)
 {
-    struct server_loop *home = argument;
-    home->is_runner_due = false;
+    struct server_loop *owner_loop = argument;
+    check(owner_loop->is_runner_due && owner_loop->runners <= owner_loop->runners_max);
+    owner_loop->is_runner_due = false;
     unsigned turn = 0;
-    for (struct grpc_call *call; (call = next_call(home)) != NULL;) {
+    for (struct grpc_call *call; (call = next_call(owner_loop)) != NULL;) {
         struct session *session = call->session;
         bool has_more = session->calls[CALL_READY].next != session->calls[CALL_READY].prev;
         if (has_more)
-            list_push_back(&home->hungry, &session->hungry_node);
-        if (!list_is_empty(&home->hungry))
-            runner_start(home);
+            list_push_back(&owner_loop->runnable, &session->runnable_node);
+        if (!list_is_empty(&owner_loop->runnable))
+            runner_start(owner_loop);
         call_run(call);
         if (fiber_is_cancelled())
             break;
         if (++turn % CALLS_PER_TURN == 0)
             fiber_yield();
     }
-    check(home->runners > 0);
-    home->runners--;
-    if (!list_is_empty(&home->hungry))
-        runner_start(home);
-    latch_done(&home->open);
+    check(owner_loop->runners > 0);
+    owner_loop->runners--;
+    if (!list_is_empty(&owner_loop->runnable))
+        runner_start(owner_loop);
+    latch_done(&owner_loop->open);
 }
 
 static void
-runner_start(struct server_loop *home)
+runner_start(struct server_loop *owner_loop)
 {
-    if (home->is_runner_due || home->runners >= home->runners_max)
+    if (owner_loop->is_runner_due || owner_loop->runners >= owner_loop->runners_max)
         return;
-    home->is_runner_due = true;
-    home->runners++;
-    latch_add(&home->open, 1);
-    fiber_start("call", runner_run, home);
+    owner_loop->is_runner_due = true;
+    owner_loop->runners++;
+    latch_add(&owner_loop->open, 1);
+    fiber_start("call", runner_run, owner_loop);
 }
 
 void
 runner_wanted(struct session *session)
 {
     session_feed(session);
-    if (!list_is_empty(&session->home->hungry))
-        runner_start(session->home);
+    if (!list_is_empty(&session->owner_loop->runnable))
+        runner_start(session->owner_loop);
 }

@@ -1,7 +1,7 @@
 /* server_session.c - one HTTP/2 connection of the server: bytes in, calls out, and the clock.
  *
- * It knows no waiting: whoever owns the socket feeds bytes (session_receive) and looks at the clock
- * when told to (session_tick). So a fuzzer can drive it without a socket.
+ * It never waits: the owner of the socket feeds it bytes (session_receive) and calls session_tick
+ * when that asked for it. So a fuzzer can drive it without a socket.
  *
  * Memory is bounded by windows: the connection's window is only given back while the bytes that
  * calls hold are below the bound; a peer that goes on sending runs out of window, not we out of
@@ -19,7 +19,7 @@ ack_alone(struct timer *timer)
 static void
 submit_settings(struct session *session)
 {
-    const struct grpc_server_options *options = &session->home->server->options;
+    const struct grpc_server_options *options = &session->owner_loop->server->options;
     nghttp2_settings_entry settings[] = {
         {NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, options->streams_max},
         {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, HTTP2_STREAM_WINDOW},
@@ -35,23 +35,23 @@ submit_settings(struct session *session)
 }
 
 void
-session_init(struct session *session, struct server_loop *home, struct socket *socket,
+session_init(struct session *session, struct server_loop *owner_loop, struct socket *socket,
              const char *peer)
 {
     int64_t now = clock_monotonic();
     *session = (struct session){
-        .home = home,
+        .owner_loop = owner_loop,
         .peer = peer,
         .began = now,
-        .heard = now,
-        .patience = PATIENCE_MAX,
-        .patience_at = now,
+        .last_received = now,
+        .abuse_budget = ABUSE_BUDGET_MAX,
+        .abuse_budget_at = now,
     };
     for (size_t i = 0; i < CALL_STATE_COUNT; i++)
         list_init(&session->calls[i]);
-    list_init(&session->hungry_node);
+    list_init(&session->runnable_node);
     timer_init(&session->ack_timer, ack_alone);
-    http2_pipe_init(&session->pipe, socket, home->scratch);
+    http2_pipe_init(&session->pipe, socket, owner_loop->scratch);
     session->pipe.unsent = &session->answer_bytes;
 
     nghttp2_option *option = http2_options();
@@ -80,17 +80,17 @@ bool
 session_receive(struct session *session, struct slice bytes)
 {
     nghttp2_session *http = session->pipe.session;
-    session->heard = clock_monotonic();
-    count_add(session->home->server->metrics.bytes_in, bytes.length);
+    session->last_received = clock_monotonic();
+    count_add(session->owner_loop->server->metrics.bytes_in, bytes.length);
     ssize_t taken = nghttp2_session_mem_recv(http, bytes.data, bytes.length);
     if (taken < 0) {
-        count_add(session->home->server->metrics.protocol_errors, 1);
+        count_add(session->owner_loop->server->metrics.protocol_errors, 1);
         if (taken != NGHTTP2_ERR_BAD_CLIENT_MAGIC)
             nghttp2_session_terminate_session(http, code_of(taken));
         return false;
     }
     check((size_t)taken == bytes.length);
-    session_pay(session);
+    session_open_window(session);
     session_schedule(session);
     return true;
 }
@@ -113,7 +113,7 @@ session_schedule(struct session *session)
 void
 session_show_bytes(struct session *session)
 {
-    count_add(session->home->server->metrics.bytes_out,
+    count_add(session->owner_loop->server->metrics.bytes_out,
               session->pipe.bytes_out - session->bytes_shown);
     session->bytes_shown = session->pipe.bytes_out;
 }
@@ -127,7 +127,7 @@ session_held(const struct session *session)
 static bool
 is_over_bound(const struct session *session)
 {
-    return session_held(session) > session->home->server->options.connection_bytes_max;
+    return session_held(session) > session->owner_loop->server->options.connection_bytes_max;
 }
 
 /* Over the bound and nothing under way that will change it: requests that wait for the window would
@@ -147,7 +147,7 @@ relieve(struct session *session)
 }
 
 void
-session_pay(struct session *session)
+session_open_window(struct session *session)
 {
     if (session->is_ended)
         return;
@@ -166,34 +166,34 @@ session_pay(struct session *session)
 }
 
 void
-session_please(struct session *session, int64_t gain)
+session_credit(struct session *session, int64_t gain)
 {
-    if (session->patience < PATIENCE_MAX)
-        session->patience += gain;
+    if (session->abuse_budget < ABUSE_BUDGET_MAX)
+        session->abuse_budget += gain;
 }
 
 void
-session_annoy(struct session *session, int64_t cost)
+session_penalize(struct session *session, int64_t cost)
 {
-    session->patience -= cost;
-    if (session->patience > 0)
+    session->abuse_budget -= cost;
+    if (session->abuse_budget > 0)
         return;
     int64_t now = clock_monotonic();
-    session->patience += (now - session->patience_at) / (NS_PER_S / PATIENCE_PER_S);
-    session->patience_at = now;
-    if (session->patience > PATIENCE_MAX)
-        session->patience = PATIENCE_MAX;
-    if (session->patience > 0)
+    session->abuse_budget += (now - session->abuse_budget_at) / (NS_PER_S / ABUSE_BUDGET_PER_S);
+    session->abuse_budget_at = now;
+    if (session->abuse_budget > ABUSE_BUDGET_MAX)
+        session->abuse_budget = ABUSE_BUDGET_MAX;
+    if (session->abuse_budget > 0)
         return;
-    count_add(session->home->server->metrics.protocol_errors, 1);
+    count_add(session->owner_loop->server->metrics.protocol_errors, 1);
     nghttp2_session_terminate_session(session->pipe.session, NGHTTP2_ENHANCE_YOUR_CALM);
 }
 
 void
 session_reject(struct session *session, int32_t stream_id)
 {
-    count_add(session->home->server->metrics.protocol_errors, 1);
-    session_annoy(session, RESET_COST);
+    count_add(session->owner_loop->server->metrics.protocol_errors, 1);
+    session_penalize(session, RESET_COST);
     nghttp2_submit_rst_stream(session->pipe.session, NGHTTP2_FLAG_NONE, stream_id,
                               NGHTTP2_PROTOCOL_ERROR);
 }
@@ -218,7 +218,7 @@ earliest(int64_t *next, int64_t due)
 static bool
 is_shaking_hands(const struct session *session, int64_t now, int64_t *next)
 {
-    int64_t timeout = session->home->server->options.request_timeout;
+    int64_t timeout = session->owner_loop->server->options.request_timeout;
     if (timeout > HANDSHAKE_TIMEOUT)
         timeout = HANDSHAKE_TIMEOUT;
     earliest(next, session->began + timeout);
@@ -229,7 +229,7 @@ is_shaking_hands(const struct session *session, int64_t now, int64_t *next)
 static void
 expire_requests(struct session *session, int64_t now, int64_t *next)
 {
-    int64_t timeout = session->home->server->options.request_timeout;
+    int64_t timeout = session->owner_loop->server->options.request_timeout;
     struct list *receiving = &session->calls[CALL_RECEIVING];
     while (!list_is_empty(receiving)) {
         struct grpc_call *call = list_entry(receiving->next, struct grpc_call, node);
@@ -253,11 +253,11 @@ send_ping(struct session *session, int64_t now)
 static bool
 keep_alive(struct session *session, int64_t now, int64_t *next)
 {
-    const struct grpc_server_options *options = &session->home->server->options;
-    if (session->ping_sent == 0 && now - session->heard >= options->idle_ping)
+    const struct grpc_server_options *options = &session->owner_loop->server->options;
+    if (session->ping_sent == 0 && now - session->last_received >= options->idle_ping)
         send_ping(session, now);
     if (session->ping_sent == 0) {
-        earliest(next, session->heard + options->idle_ping);
+        earliest(next, session->last_received + options->idle_ping);
         return true;
     }
     earliest(next, session->ping_sent + options->ping_timeout);
@@ -268,7 +268,7 @@ keep_alive(struct session *session, int64_t now, int64_t *next)
 static bool
 is_moving(const struct session *session, int64_t now, int64_t *next)
 {
-    const struct grpc_server_options *options = &session->home->server->options;
+    const struct grpc_server_options *options = &session->owner_loop->server->options;
     int64_t until;
     if (http2_pipe_is_blocked(&session->pipe))
         until = session->pipe.progress_at + options->ping_timeout;
@@ -281,51 +281,77 @@ is_moving(const struct session *session, int64_t now, int64_t *next)
 }
 
 void
-session_notice(struct session *session)
+session_begin_goaway(struct session *session)
 {
-    if (session->is_noticed)
+    if (session->is_goaway_sent)
         return;
-    session->is_noticed = true;
-    session->noticed_at = clock_monotonic();
+    session->is_goaway_sent = true;
+    session->goaway_sent_at = clock_monotonic();
     nghttp2_submit_shutdown_notice(session->pipe.session);
-    send_ping(session, session->noticed_at);
+    send_ping(session, session->goaway_sent_at);
 }
 
 static void
 send_final_goaway(struct session *session)
 {
     nghttp2_session *http = session->pipe.session;
-    session->is_finalled = true;
+    session->is_final_goaway_sent = true;
     nghttp2_submit_goaway(http, NGHTTP2_FLAG_NONE, nghttp2_session_get_last_proc_stream_id(http),
                           NGHTTP2_NO_ERROR, NULL, 0);
     http2_pipe_schedule(&session->pipe);
 }
 
 static void
-finish_notice(struct session *session, int64_t now, int64_t *next)
+finish_goaway(struct session *session, int64_t now, int64_t *next)
 {
-    if (!session->is_noticed || session->is_finalled)
+    if (!session->is_goaway_sent || session->is_final_goaway_sent)
         return;
-    if (session->noticed_at == 0 || now - session->noticed_at >= NOTICE_TIMEOUT)
+    if (session->goaway_sent_at == 0 || now - session->goaway_sent_at >= NOTICE_TIMEOUT)
         send_final_goaway(session);
     else
-        earliest(next, session->noticed_at + NOTICE_TIMEOUT);
+        earliest(next, session->goaway_sent_at + NOTICE_TIMEOUT);
+}
+
+void
+session_check(const struct session *session)
+{
+    size_t weight = 0, receiving = 0, handlers = 0, count = 0, answers = 0;
+    check(session->receiving_bytes <= session->request_bytes);
+    check(session->answer_count <= session->call_count);
+    check(session->handler_count <= session->call_count);
+    check(session->is_goaway_sent || !session->is_final_goaway_sent);
+    if (!CHECK_DEEPLY)
+        return;
+    for (size_t state = 0; state < CALL_STATE_COUNT; state++)
+        list_each(node, &session->calls[state]) {
+            const struct grpc_call *call = list_entry(node, struct grpc_call, node);
+            check(call->state == state && call->session == session);
+            weight += call->weight;
+            receiving += state == CALL_RECEIVING ? call->weight : 0;
+            answers += state == CALL_ANSWERED;
+            handlers += call->fiber != NULL;
+            count++;
+        }
+    check(count == session->call_count && handlers == session->handler_count);
+    check(weight == session->request_bytes && receiving == session->receiving_bytes);
+    check(answers == session->answer_count);
 }
 
 bool
 session_tick(struct session *session, int64_t now, int64_t *next)
 {
+    session_check(session);
     *next = NEVER;
     session_show_bytes(session);
     if (!session->has_settings && !is_shaking_hands(session, now, next))
         return false;
-    if (session->home->is_closing) {
-        session_notice(session);
-        earliest(next, session->home->close_deadline);
-        if (now >= session->home->close_deadline)
+    if (session->owner_loop->is_closing) {
+        session_begin_goaway(session);
+        earliest(next, session->owner_loop->close_deadline);
+        if (now >= session->owner_loop->close_deadline)
             return false;
     }
-    finish_notice(session, now, next);
+    finish_goaway(session, now, next);
     expire_requests(session, now, next);
     return keep_alive(session, now, next) && is_moving(session, now, next);
 }
@@ -340,7 +366,7 @@ session_end(struct session *session)
     for (size_t state = 0; state < CALL_GONE; state++)
         while (!list_is_empty(&session->calls[state]))
             call_close(list_entry(session->calls[state].next, struct grpc_call, node));
-    list_remove(&session->hungry_node);
+    list_remove(&session->runnable_node);
     timer_stop(&session->ack_timer);
     session_show_bytes(session);
     http2_pipe_close(&session->pipe);

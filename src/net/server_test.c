@@ -1,6 +1,6 @@
-/* server_test.c - our client against our server, on either ground: what a call promises.
+/* server_test.c - our client against our server, on either platform: what a call promises.
  *
- * Linked once with the real ground and once with the simulated one. */
+ * Linked once with the real platform and once with the simulated one. */
 #include "net/server.h"
 
 #include "base/memory.h"

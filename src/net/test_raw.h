@@ -1,4 +1,4 @@
-/* test_raw.h - HTTP/2 by hand, for tests that must send what no decent client sends.
+/* test_raw.h - HTTP/2 by hand, for tests that must send what no well-behaved client sends.
  *
  * Frames and header blocks are built from bytes (literal fields, no compression). What comes back
  * is read frame by frame and summed up in a struct raw. */

@@ -21,7 +21,7 @@ struct test_service {
     struct grpc_server *server;
     struct list parked[TEST_LOOPS_MAX]; /* struct parked, per loop */
     atomic_uint parked_count;
-    atomic_uint gone_count;    /* parked calls that were told so */
+    atomic_uint gone_count;    /* parked calls whose on_gone was called */
     atomic_uint handled;       /* handlers that returned */
     atomic_uint cancelled;     /* of /test/hang, by a client that left */
     atomic_uint past_deadline; /* of /test/hang */

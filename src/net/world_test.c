@@ -3,7 +3,7 @@
  *
  * At stake: a call must never hang, and what fails must fail with a kind that says "try again".
  * Method: hosts with latency, random cuts, broken connections and crashes of the server; clients
- * that go on calling; then look at what every call was told. The same seed must give the same
+ * that go on calling; then every call's answer is looked at. The same seed must give the same
  * trace. */
 #include <stdio.h>
 

@@ -1,4 +1,4 @@
-/* inside.h - the door for clusters from inside. Only files of replication/ include it. */
+/* inside.h - what the RPCs for other clusters share. Only files of replication/ include it. */
 #ifndef CADENZA_REPLICATION_INSIDE_H
 #define CADENZA_REPLICATION_INSIDE_H
 
@@ -10,10 +10,10 @@
 
 struct replication {
     struct replication_options options;
-    atomic_bool is_draining;        /* nobody waits any more */
-    _Atomic(struct runs_in *) runs; /* NULL: nobody follows */
+    atomic_bool is_shutting_down;   /* calls that wait return */
+    _Atomic(struct runs_in *) runs; /* NULL: no cluster is followed yet */
     struct arena *arena;
-    struct slice settings; /* what followers are told of the group (agreement.h), in `arena` */
+    struct slice settings; /* the group settings that followers get (peer_settings.h), in `arena` */
 };
 
 static inline struct replication *
@@ -22,7 +22,7 @@ replication_of(const struct rpc_call *call)
     return call->door;
 }
 
-/* Is it another cluster of the group? Error: ERR_BAD_REQUEST. */
+/* `name` must be another cluster of the group. Errors: ERR_BAD_REQUEST. */
 must_use struct error *replication_check_peer(const struct cluster_group *group, const char *name,
                                               struct arena *arena);
 
@@ -33,7 +33,7 @@ struct error *replication_get_raw_history(struct rpc_call *call);
 struct error *replication_get_dlq_messages(struct rpc_call *call);
 struct error *replication_resend(struct rpc_call *call);
 struct error *replication_reapply_events(struct rpc_call *call);
-struct error *replication_run_errand(struct rpc_call *call);
+struct error *replication_run_cross_task(struct rpc_call *call);
 struct error *replication_count_dlq(struct rpc_call *call);
 struct error *replication_read_dlq(struct rpc_call *call);
 struct error *replication_purge_dlq(struct rpc_call *call);

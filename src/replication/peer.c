@@ -6,11 +6,11 @@
 #include "fiber/clock.h"
 #include "fiber/fiber.h"
 #include "fiber/loop.h"
-#include "fiber/mark.h"
+#include "fiber/probe.h"
 #include "rpc/client.h"
 
-/* How long what goes over a kept connection waits for a peer that has vanished, and again for its
- * answer to a ping. */
+/* How long a kept connection may be silent before the peer is pinged, and how long its answer may
+ * take. */
 #define KEPT_KEEPALIVE (2 * NS_PER_S)
 
 static struct grpc_client *
@@ -18,6 +18,7 @@ client_new(const struct peer_ways *ways, const struct cluster *cluster, int64_t 
 {
     size_t index = (size_t)(cluster - ways->group->clusters);
     check(index < ways->group->count && cluster != ways->group->current);
+    check(cluster->rpc_address != NULL && cluster->rpc_address[0] != '\0');
     const char *server_name = cluster->tls.server_name;
     bool has_name = server_name != NULL && server_name[0] != '\0';
     struct rpc_caller caller = {.caller = "cadence-xdc-client",
@@ -35,7 +36,7 @@ peer_client_new(const struct peer_ways *ways, const struct cluster *cluster)
     return client_new(ways, cluster, 0);
 }
 
-/* --- clients that stay ---- */
+/* --- clients that are kept ---- */
 
 struct peer_clients {
     struct peer_ways ways;
@@ -54,7 +55,7 @@ peer_clients_new(const struct peer_ways *ways)
     return clients;
 }
 
-/* Those of this loop, which alone touches them. */
+/* The clients of this loop; no other loop touches them. */
 static struct grpc_client **
 clients_here(struct peer_clients *clients)
 {
@@ -66,9 +67,11 @@ clients_here(struct peer_clients *clients)
 struct grpc_client *
 peer_clients_find(struct peer_clients *clients, const struct cluster *cluster)
 {
-    struct grpc_client **client = &clients_here(clients)[cluster - clients->ways.group->clusters];
+    size_t index = (size_t)(cluster - clients->ways.group->clusters);
+    check(index < clients->ways.group->count && cluster != clients->ways.group->current);
+    struct grpc_client **client = &clients_here(clients)[index];
     if (*client == NULL) {
-        mark("peer_client_kept");
+        probe("peer_client_kept");
         *client = client_new(&clients->ways, cluster, KEPT_KEEPALIVE);
     }
     return *client;

@@ -1,4 +1,4 @@
-/* peer.h - how this cluster speaks to the others of its group. */
+/* peer.h - clients for the other clusters of the group. */
 #ifndef CADENZA_REPLICATION_PEER_H
 #define CADENZA_REPLICATION_PEER_H
 
@@ -15,20 +15,20 @@ struct peer_ways {
 /* A client for the cluster's AdminAPI. Does not connect yet. */
 struct grpc_client *peer_client_new(const struct peer_ways *ways, const struct cluster *cluster);
 
-/* Clients that stay, for messages that any loop may have to send at any time: one per loop and
- * cluster, made by the first of them. A peer that has vanished is noticed within some seconds, and
- * the next message finds it again. */
+/* Clients that are kept, for messages that any loop may have to send at any time: one per loop and
+ * cluster, made when the first message is sent. A peer that vanished without closing the connection
+ * is noticed within some seconds; the next message connects again. */
 struct peer_clients;
-/* Made when no message is sent yet. The lists of the ways outlive it. */
+/* Call it before any message is sent. The arrays in `ways` must outlive the clients. */
 struct peer_clients *peer_clients_new(const struct peer_ways *ways);
-/* That of this loop, for a cluster that is another one; stays. */
+/* The client of this loop for another cluster; it lives as long as `clients`. */
 struct grpc_client *peer_clients_find(struct peer_clients *clients, const struct cluster *cluster);
-/* When nobody sends any more. Yields; deaf to cancel. NULL is fine. */
+/* Call it when nothing is sent any more. Yields; cannot be cancelled. NULL is fine. */
 void peer_clients_free(struct peer_clients *clients);
 
 /* For the log: what to do about a peer that says ERR_ACCESS_DENIED. */
 #define PEER_REFUSES                                                                               \
-    "A cluster refuses the calls of this one: it wants a token that a key signs which it knows; "  \
+    "A cluster refuses the calls of this one: it wants a token signed with a key that it knows; "  \
     "see clusterGroup.<cluster>.authorizationProvider. Trying again."
 
 #endif

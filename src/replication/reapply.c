@@ -1,10 +1,10 @@
 /* reapply.c - see reapply.h. */
 #include "replication/reapply.h"
 
-#include "engine/foreign.h"
+#include "engine/replicated.h"
 #include "fiber/clock.h"
 #include "fiber/fiber.h"
-#include "fiber/mark.h"
+#include "fiber/probe.h"
 #include "replication/inside.h"
 #include "replication/peer.h"
 #include "rpc/client.h"
@@ -16,7 +16,7 @@
 #define PATH         "/uber.cadence.admin.v1.AdminAPI/ReapplyEvents"
 #define CALL_TIMEOUT (10 * NS_PER_S)
 
-/* ---- out ---- */
+/* --- sending ---- */
 
 static ADMIN(ReapplyEventsRequest) *
 make_request(const struct reapply_message *message, struct arena *arena)
@@ -48,7 +48,7 @@ send_events(void *context, const struct reapply_message *message, struct arena *
     struct error *err = rpc_client_call(client, PATH, &request->base, arena,
                                         ADMIN_TYPE(reapply_events_response), &response);
     fiber_set_deadline(deadline);
-    mark(err == NULL ? "lost_events_told_peer" : "lost_events_not_told");
+    probe(err == NULL ? "lost_events_told_peer" : "lost_events_not_told");
     return err;
 }
 
@@ -58,7 +58,7 @@ reapply_port_of(struct reapply_sender *sender)
     return (struct reapply_port){.send = send_events, .context = sender};
 }
 
-/* ---- in ---- */
+/* --- receiving ---- */
 
 static struct error *
 check_request(const ADMIN(ReapplyEventsRequest) *request, struct arena *arena)

@@ -1,5 +1,6 @@
-/* reapply.h - what clients did to events that lost goes to the cluster where the run is active: the
- * way there. The way in is AdminAPI.ReapplyEvents, one of the methods of replication.h. */
+/* reapply.h - signals and cancel requests among events that lost are sent to the cluster where the
+ * run is active. They arrive there as AdminAPI.ReapplyEvents, one of the methods of replication.h.
+ */
 #ifndef CADENZA_REPLICATION_REAPPLY_H
 #define CADENZA_REPLICATION_REAPPLY_H
 

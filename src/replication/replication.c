@@ -1,15 +1,14 @@
-/* replication.c - the table of the door for clusters. See replication.h. */
+/* replication.c - the table of RPCs for other clusters. See replication.h. */
 #include "replication/replication.h"
 
 #include "base/check.h"
 #include "base/memory.h"
-#include "replication/agreement.h"
 #include "replication/inside.h"
+#include "replication/peer_settings.h"
 
 #define ADMIN_PATH(name) "/uber.cadence.admin.v1.AdminAPI/" name
 
-/* Queues between clusters beside replication, which Cadence gave up: nobody has tasks in one
- * (E-078). */
+/* Cross-cluster queues, which Cadence has given up: they are always empty (E-078). */
 static struct error *
 answer_nothing(struct rpc_call *call)
 {
@@ -30,7 +29,7 @@ static const struct rpc_method methods[] = {
     {ADMIN_PATH("PurgeDLQMessages"), replication_purge_dlq},
     {ADMIN_PATH("MergeDLQMessages"), replication_merge_dlq},
     {"/cadenza.admin.v1.ReplicationAPI/DescribePeers", replication_describe_peers},
-    {"/cadenza.admin.v1.ReplicationAPI/RunErrand", replication_run_errand},
+    {"/cadenza.admin.v1.ReplicationAPI/RunErrand", replication_run_cross_task},
     {"/cadenza.admin.v1.ReplicationAPI/ListRuns", replication_list_runs},
     {NULL, NULL},
 };
@@ -42,20 +41,22 @@ replication_new(const struct replication_options *options)
     struct replication *replication = memory_zalloc(1, sizeof *replication);
     replication->options = *options;
     replication->arena = arena_new(0);
-    replication->settings = agreement_tell(options->group, replication->arena);
+    replication->settings = group_settings_encode(options->group, replication->arena);
     return replication;
 }
 
 void
 replication_set_runs(struct replication *replication, struct runs_in *runs)
 {
+    check(atomic_load(&replication->runs) == NULL);
     atomic_store(&replication->runs, runs);
 }
 
 void
-replication_drain(struct replication *replication)
+replication_shutdown(struct replication *replication)
 {
-    atomic_store(&replication->is_draining, true);
+    check(!atomic_load(&replication->is_shutting_down));
+    atomic_store(&replication->is_shutting_down, true);
     domains_end_waits(replication->options.domains);
 }
 

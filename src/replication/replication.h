@@ -1,5 +1,4 @@
-/* replication.h - the door for clusters: the RPCs of AdminAPI by which clusters of a group follow
- * each other. */
+/* replication.h - the RPCs by which the clusters of a group follow each other. */
 #ifndef CADENZA_REPLICATION_REPLICATION_H
 #define CADENZA_REPLICATION_REPLICATION_H
 
@@ -17,17 +16,16 @@ struct replication_options {
 };
 
 struct replication *replication_new(const struct replication_options *options);
-/* Who follows the runs of the others: operators ask it to apply what was parked. */
+/* Follows the runs of the other clusters; the RPCs for dead letters need it. Set once. */
 struct runs_in;
 void replication_set_runs(struct replication *replication, struct runs_in *runs);
 /* Lets another cluster read a whole run from here (runs_in_push). Yields. */
 must_use struct error *replication_push(struct replication *replication, const char *target,
                                         const struct run_key *key, struct arena *arena);
 /* Wakes long polls, which then answer empty; for draining. */
-void replication_drain(struct replication *replication);
+void replication_shutdown(struct replication *replication);
 void replication_free(struct replication *replication);
-/* Its methods: GetDomainReplicationMessages, and Count, Read, Purge, MergeDLQMessages for domains.
- */
+/* Its methods; see replication.c. */
 struct rpc_table replication_table(struct replication *replication);
 
 #endif

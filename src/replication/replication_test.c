@@ -4,7 +4,7 @@
 #include "base/test.h"
 #include "fiber/clock.h"
 #include "fiber/linux/linux.h"
-#include "replication/domains_in.h"
+#include "replication/in/domains_in.h"
 #include "rpc/client.h"
 #include "store/memory/memory.h"
 #include "uber/cadence/admin/v1/service.pb-c.h"
@@ -93,7 +93,7 @@ site_start(struct site *site)
 static void
 site_close(struct site *site)
 {
-    replication_drain(site->replication);
+    replication_shutdown(site->replication);
     grpc_server_close(site->server, clock_monotonic() + 10 * NS_PER_S);
     rpc_service_free(site->service);
     replication_free(site->replication);
@@ -200,7 +200,7 @@ static void
 wait_dead(struct group *group, int site, uint64_t count)
 {
     for (uint64_t seen = count + 1; seen != count;) {
-        EXPECT_OK(domains_count_dead(group->sites[site].domains, group->arena, &seen));
+        EXPECT_OK(domains_count_dead_letters(group->sites[site].domains, group->arena, &seen));
         EXPECT_OK(fiber_sleep(NS_PER_MS, group->arena));
     }
 }
@@ -294,7 +294,7 @@ client_of(struct group *group, int site)
 }
 
 static void
-parked_and_merged(void *argument)
+dead_lettered_and_merged(void *argument)
 {
     struct group group;
     group_open(&group, 2, true);
@@ -359,14 +359,14 @@ purge(struct group *group, struct grpc_client *client, int64_t to)
 }
 
 static void
-parked_and_purged(void *argument)
+dead_lettered_and_purged(void *argument)
 {
     struct group group;
     group_open(&group, 2, true);
-    static const char *const parked[] = {"orders", "bills"};
+    static const char *const dead_lettered[] = {"orders", "bills"};
     for (int i = 0; i < 2; i++) {
-        EXPECT_OK(register_domain(&group, 1, parked[i], false));
-        EXPECT_OK(register_domain(&group, 0, parked[i], true));
+        EXPECT_OK(register_domain(&group, 1, dead_lettered[i], false));
+        EXPECT_OK(register_domain(&group, 0, dead_lettered[i], true));
     }
     wait_dead(&group, 1, 2);
     struct grpc_client *client = client_of(&group, 1);
@@ -381,13 +381,13 @@ parked_and_purged(void *argument)
 
 TEST(replication, parked_messages_are_purged_up_to_the_one_that_is_named, "D-050")
 {
-    linux_run(&(struct linux_options){.loops = 2}, parked_and_purged, NULL);
+    linux_run(&(struct linux_options){.loops = 2}, dead_lettered_and_purged, NULL);
 }
 
 TEST(replication, a_name_that_is_taken_parks_the_message_until_the_obstacle_is_gone, "D-049",
      "D-050")
 {
-    linux_run(&(struct linux_options){.loops = 2}, parked_and_merged, NULL);
+    linux_run(&(struct linux_options){.loops = 2}, dead_lettered_and_merged, NULL);
 }
 
 static struct error *

@@ -10,8 +10,8 @@
  * not applied anything yet. (A real one sends -1 or the same as last_retrieved_message_id.) */
 #define PROCESSED_NOTHING (-2)
 
-/* What shards that this cluster does not have would say to a peer that asks for them: markers of
- * domains that drain, of changes behind the notification version `after`. No yield. */
+/* The page for shards that this cluster does not have, for a peer that asks for them: markers of
+ * draining domains that changed after notification version `after`. Does not yield. */
 void markers_read(const struct replication *replication, const struct cluster *cluster,
                   int64_t after, struct arena *arena, struct replication_page *page);
 

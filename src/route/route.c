@@ -31,15 +31,15 @@ route_to_shard(uint32_t shard, void (*function)(void *argument), void *argument,
 }
 
 bool
-route_post_to_shard(uint32_t shard, struct letter *letter)
+route_post_to_shard(uint32_t shard, struct loop_message *message)
 {
-    return loop_post(shard_loop(shard), letter);
+    return loop_post(shard_loop(shard), message);
 }
 
 void
-route_answer_to_shard(uint32_t shard, struct letter *letter)
+route_answer_to_shard(uint32_t shard, struct loop_message *message)
 {
-    loop_post_answer(shard_loop(shard), letter);
+    loop_post_answer(shard_loop(shard), message);
 }
 
 struct error *

@@ -23,9 +23,9 @@ must_use struct error *route_to_shard(uint32_t shard, void (*function)(void *arg
                                       void *argument, struct arena *arena);
 /* The loop of a shard, for those who ask many shards and go to each loop once. */
 unsigned route_loop_of_shard(uint32_t shard);
-/* A letter to where the shard lives; see loop_post and loop_post_answer. Any loop; no yield. */
-must_use bool route_post_to_shard(uint32_t shard, struct letter *letter);
-void route_answer_to_shard(uint32_t shard, struct letter *letter);
+/* A message to where the shard lives; see loop_post and loop_post_answer. Any loop; no yield. */
+must_use bool route_post_to_shard(uint32_t shard, struct loop_message *message);
+void route_answer_to_shard(uint32_t shard, struct loop_message *message);
 must_use struct error *route_to_domains(void (*function)(void *argument), void *argument,
                                         struct arena *arena);
 

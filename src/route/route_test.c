@@ -23,29 +23,29 @@ TEST(route, a_workflow_id_has_the_shard_that_other_clusters_give_it)
     EXPECT_EQ(seen, 0xffff);
 }
 
-struct visit {
+struct shard_call {
     unsigned loop;
 };
 
 static void
 note_loop(void *argument)
 {
-    ((struct visit *)argument)->loop = loop_index(loop_self());
+    ((struct shard_call *)argument)->loop = loop_index(loop_self());
 }
 
 static void
-visit_shards(void *argument)
+call_shards(void *argument)
 {
     struct arena *arena = arena_new(0);
     for (uint32_t shard = 0; shard < 8; shard++) {
-        struct visit visit = {.loop = 99};
-        EXPECT_OK(route_to_shard(shard, note_loop, &visit, arena));
-        EXPECT_EQ(visit.loop, shard % 2);
+        struct shard_call shard_call = {.loop = 99};
+        EXPECT_OK(route_to_shard(shard, note_loop, &shard_call, arena));
+        EXPECT_EQ(shard_call.loop, shard % 2);
     }
     arena_free(arena);
 }
 
 TEST(route, work_for_a_shard_runs_on_the_loop_of_the_shard)
 {
-    linux_run(&(struct linux_options){.loops = 2}, visit_shards, NULL);
+    linux_run(&(struct linux_options){.loops = 2}, call_shards, NULL);
 }

@@ -1,8 +1,8 @@
 /* task.h - a task on its way from the run that has it to the poller that gets it.
  *
- * The engine makes it with an outbox row, matching lets it wait, the door that holds the poll
- * records its start with the engine; the answer to that says that all of it is durable. Owners know
- * this value, not each other. */
+ * The engine makes it with an outbox row, matching lets it wait, the call that polled records its
+ * start with the engine; the answer to that says that all of it is durable. Owners know this value,
+ * not each other. */
 #ifndef CADENZA_ROUTE_TASK_H
 #define CADENZA_ROUTE_TASK_H
 
@@ -39,7 +39,7 @@ struct task {
     int64_t number;    /* matching's own: its place in the list; 0: it never waited there */
     int32_t partition; /* matching's own: which partition of the list it is on */
     /* A query: who asks, and the encoded WorkflowQuery. It has no row and no schedule id, changes
-     * nothing and is never stored: when it is lost, who asks asks again. NULL: it is none. */
+     * nothing and is never stored: when it is lost, the asker asks again. NULL: not a query. */
     const char *query_id;
     struct slice query;
 };

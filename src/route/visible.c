@@ -17,19 +17,19 @@ place_text(char **place, const char **text, size_t size)
     *place += size;
 }
 
-struct visible_parcel *
-visible_pack(const struct visible_change *change)
+struct visibility_update *
+visibility_update_new(const struct visible_change *change)
 {
     size_t domain = text_size(change->domain_id), workflow = text_size(change->workflow_id);
     size_t run = text_size(change->run_id), info = change->info.length;
-    size_t size = sizeof(struct visible_parcel) + domain + workflow + run + info;
-    struct visible_parcel *parcel = memory_alloc(size);
-    *parcel = (struct visible_parcel){.change = *change, .size = size};
-    char *place = (char *)(parcel + 1);
-    place_text(&place, &parcel->change.domain_id, domain);
-    place_text(&place, &parcel->change.workflow_id, workflow);
-    place_text(&place, &parcel->change.run_id, run);
+    size_t size = sizeof(struct visibility_update) + domain + workflow + run + info;
+    struct visibility_update *update = memory_alloc(size);
+    *update = (struct visibility_update){.change = *change, .size = size};
+    char *place = (char *)(update + 1);
+    place_text(&place, &update->change.domain_id, domain);
+    place_text(&place, &update->change.workflow_id, workflow);
+    place_text(&place, &update->change.run_id, run);
     if (info > 0)
-        parcel->change.info = slice_of(memcpy(place, change->info.data, info), info);
-    return parcel;
+        update->change.info = slice_of(memcpy(place, change->info.data, info), info);
+    return update;
 }

@@ -1,4 +1,4 @@
-/* visible.h - how a run looks, on its way from the shard that has it to the lists of runs.
+/* visible.h - a visibility update: how a run looks, on its way from its shard to visibility.
  *
  * The engine hands it over once the step that made it so is durable; visibility keeps it. Owners
  * know this value, not each other. */
@@ -13,35 +13,35 @@
 #include "base/list.h"
 #include "base/slice.h"
 
-/* What lists are to be told of a run, known by (shard, row): rows of a shard rise. */
+/* What visibility is to know of a run, identified by (shard, row): rows of a shard rise. */
 struct visible_change {
     uint32_t shard;
     uint64_t row;
-    /* All that the lists have of the shard goes: it comes anew, with rows above this one. Nothing
-     * else is set. */
+    /* Everything that visibility has of the shard goes: it comes again, with rows above this one.
+     * Nothing else is set. */
     bool is_beginning;
     const char *domain_id, *workflow_id, *run_id;
     struct slice info;    /* an encoded WorkflowExecutionInfo; empty: the run is gone */
     int32_t num_clusters; /* of its domain */
 };
 /* A change on its way. One block with all that it points to, which belongs to who has it. */
-struct visible_parcel {
+struct visibility_update {
     struct list node;
     struct visible_change change;
     size_t size;     /* of the block */
     uint64_t ticket; /* with the shard: of its step */
-    int64_t time;    /* with the lists: when they took it, monotonic */
+    int64_t time;    /* with visibility: when it was taken, monotonic */
 };
 /* Copies the change; memory_free. */
-struct visible_parcel *visible_pack(const struct visible_change *change);
+struct visibility_update *visibility_update_new(const struct visible_change *change);
 
-/* The lists of runs; filled by server/ or a test. */
+/* Visibility; filled by server/ or a test. */
 struct visible_port {
-    /* The newest row of the shard that they have; 0: none. On the shard's loop. Yields. */
+    /* The newest row of the shard that it has; 0: none. On the shard's loop. Yields. */
     struct error *(*level)(void *context, uint32_t shard, struct arena *arena, uint64_t *row);
     /* Hands over a change that is durable. On the shard's loop, no yield. False: no room now, it
      * stays the shard's; it is read from the store later. */
-    bool (*give)(void *context, struct visible_parcel *parcel);
+    bool (*give)(void *context, struct visibility_update *update);
     void *context;
 };
 

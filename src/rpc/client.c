@@ -30,7 +30,7 @@ rpc_client_new(const char *address, struct tls *tls, const struct rpc_caller *ca
         .address = address,
         .tls = tls,
         .server_name = caller->server_name,
-        /* the peers are ours and do not mind */
+        /* our peers tolerate frequent pings */
         .keepalive = caller->keepalive > 0 ? caller->keepalive : 10 * NS_PER_S,
         .headers = headers,
         .header_count = count,

@@ -1,4 +1,4 @@
-/* errors.c - errors as the public door says them.
+/* errors.c - errors as the public door shows them.
  *
  * Cadence's frontend never shows INTERNAL, DATA_LOSS or errors that were meant for inside: they
  * become UNKNOWN with a prefix that its clients and users know. AdminAPI keeps INTERNAL. What

@@ -73,7 +73,7 @@ method_state_init(struct method_state *state, const struct rpc_method *method,
 {
     struct wire_method wire;
     bool is_known = wire_method_find(slice_text(method->path), &wire);
-    check_that(is_known, "%s stands in no proto", method->path);
+    check_that(is_known, "%s is in no proto", method->path);
     *state = (struct method_state){
         .method = method, .wire = wire, .unknown = find_series(metrics, wire.name, DOMAIN_UNKNOWN)};
 }
@@ -88,7 +88,7 @@ add_table(struct rpc_service *service, const struct rpc_table *given)
         method_state_init(state, method, service->metrics);
         state->table = table;
         void *before = map_put(service->by_path, slice_text(method->path), state);
-        check_that(before == NULL, "%s stands twice in the tables", method->path);
+        check_that(before == NULL, "%s is twice in the tables", method->path);
     }
 }
 
@@ -207,8 +207,8 @@ series_of(struct rpc_call *call)
     return call->series;
 }
 
-/* A path that the interface has but this server does not serve yet: the caller shall stop, not
- * retry. */
+/* A path that the interface has and this server does not serve: the caller should stop, not retry.
+ */
 static const struct method_state not_served;
 
 static const void *
@@ -301,6 +301,7 @@ answer_error(struct rpc_call *call, struct error *err)
 static void
 finish(struct rpc_call *call, struct error *err)
 {
+    check(call->release != NULL || call->kept == NULL); /* else it would leak */
     struct slice answer = err == NULL ? encode_answer(call) : (struct slice){0};
     if (call->release != NULL)
         call->release(call->kept);

@@ -18,8 +18,8 @@ struct rpc_call {
     void *door; /* whose table it was found in */
     struct grpc_call *grpc;
     struct arena *arena;
-    /* Decoded; of the method's request type. Its fields of bytes are those of the call: a call that
-     * is parked has them no more once its handler has returned. */
+    /* Decoded; of the method's request type. Its fields of bytes are those of the call: a parked
+     * call loses them when its handler has returned. */
     const ProtobufCMessage *request;
     ProtobufCMessage *response; /* initialised; of the method's response type */
     /* Fields of the response that are in wire form already: they go out behind the others as they
@@ -47,11 +47,11 @@ struct rpc_method {
 struct rpc_table {
     const struct rpc_method *methods;
     void *door; /* what its handlers get */
-    /* Asked before a call is decoded: an error is its answer. NULL: everybody is let in. No yield.
+    /* Asked before a call is decoded: an error is its answer. NULL: every call is let in. No yield.
      */
     struct error *(*admit)(struct rpc_call *call);
-    /* Runs the method's handler, or has the call answered in another way. NULL: the handler runs.
-     * May yield. */
+    /* Runs the method's handler, or answers the call in another way. NULL: the handler runs. May
+     * yield. */
     struct error *(*serve)(struct rpc_call *call, struct error *(*handle)(struct rpc_call *call));
     /* An error as this door says it to this caller, before rpc_error_at_door. NULL: as it is. */
     struct error *(*refine)(struct rpc_call *call, struct error *err);
@@ -62,13 +62,14 @@ struct rpc_service;
 /* Tables are copied, what they point to is not. A path in two tables is a check. */
 struct rpc_service *rpc_service_new(const struct rpc_table *tables, size_t count,
                                     const struct log *log, struct metrics *metrics);
+/* When no server uses it any more, and every call has ended. */
 void rpc_service_free(struct rpc_service *service);
 /* Who is asked about each call, once it is decoded and before it is handled: an error is its
  * answer. Before the service is used. */
 void rpc_service_guard(struct rpc_service *service,
                        struct error *(*guard)(void *context, struct rpc_call *call), void *context);
-/* Who is told of each call that has ended, before its answer goes out; not of those that were
- * parked. May yield. Before the service is used. */
+/* Notified of each call that has ended, before its answer goes out; not of those that were parked.
+ * May yield. Before the service is used. */
 void rpc_service_watch(struct rpc_service *service,
                        void (*ended)(void *context, struct rpc_call *call, const struct error *err),
                        void *context);
@@ -80,12 +81,13 @@ struct grpc_service rpc_service_port(struct rpc_service *service);
 
 /* Keeps the call beyond its handler, which returns NULL: rpc_end answers it, on the same loop.
  * Until then the call and its arena stay, unless the caller goes away: then `on_gone` is called,
- * without a yield, after which the call is no more. See grpc_park. */
+ * without a yield, after which the call does not exist any more. See grpc_park. */
 void rpc_park(struct rpc_call *call, void (*on_gone)(void *context), void *context);
 /* Answers a parked call: with its response, or with the error. */
 void rpc_end(struct rpc_call *call, struct error *err);
-/* The path of the call's method, its index (wire/services.h). */
+/* The path of the call's method. */
 const char *rpc_path(const struct rpc_call *call);
+/* Its index in wire/services.h: tables by method are indexed by it. */
 size_t rpc_index(const struct rpc_call *call);
 /* The call is about this domain, which is there: it is counted as one of its calls. A call that is
  * about none, or fails before anybody knows, is counted under an unknown one. Once per call; more

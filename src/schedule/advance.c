@@ -2,8 +2,8 @@
  *
  * Each nominal time is looked at once: the watermark moves over it, and it goes to those that are
  * ready, into a range of missed ones that is caught up with, or is counted as missed. The one that
- * was waited for is ready however late it is; if more of them passed meanwhile (nobody was there to
- * look), those that are not late are ready too, and the catch-up policy has the rest. */
+ * was waited for is ready however late it is; if more of them passed meanwhile (no decision was
+ * taken), those that are not late are ready too, and the catch-up policy has the rest. */
 #include "schedule/inside.h"
 
 #define READY_MAX ((size_t)1000) /* what is more waits behind the watermark */
@@ -74,6 +74,7 @@ miss(struct schedule *schedule, int64_t until, API(ScheduleCatchUpPolicy) policy
     int64_t last = schedule_last(schedule, after, until);
     if (last == CRON_NEVER)
         return;
+    check(last > after); /* the watermark only rises: each time is looked at once */
     int64_t oldest = schedule_seek(schedule, after, window_begins(schedule, now));
     int64_t fresh = schedule_count(schedule, oldest, last, COUNT_MAX);
     int64_t lost = schedule_count(schedule, after, last, COUNT_MAX);

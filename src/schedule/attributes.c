@@ -24,6 +24,7 @@ schedule_quote(const char *text, struct arena *arena)
         quoted[at++] = (char)byte;
     }
     quoted[at++] = '"';
+    check(at < length * 6 + 3);
     return slice_of(quoted, at);
 }
 
@@ -35,7 +36,7 @@ unquote(struct slice json, struct arena *arena)
     size_t at = 0;
     for (size_t i = 1; i + 1 < json.length; i++) {
         if (json.data[i] == '\\' && json.data[i + 1] == 'u') {
-            text[at++] = ' '; /* a control character: nobody misses it */
+            text[at++] = ' '; /* a control character: not worth restoring */
             i += 5;
             continue;
         }

@@ -95,9 +95,9 @@ note_closed(struct firing *firing, STORED(ScheduleRun) *run,
     array_push(firing->arena, report->closed, report->n_closed, closed);
 }
 
-/* Who of them is still open? */
+/* Which of them are still open? */
 static struct error *
-look(struct firing *firing)
+check_run(struct firing *firing)
 {
     size_t left = 0;
     STORED(ScheduleRun) **open =
@@ -106,7 +106,7 @@ look(struct firing *firing)
         bool is_open = false;
         API(WorkflowExecutionCloseStatus) status = 0;
         struct error *err =
-            firing->port->look(firing->port->context, firing->running[i], &is_open, &status);
+            firing->port->check_run(firing->port->context, firing->running[i], &is_open, &status);
         if (err != NULL)
             return err;
         if (is_open)
@@ -178,7 +178,7 @@ fire_one(struct firing *firing, const STORED(ScheduleFire) *fire, bool *is_held)
     API(ScheduleOverlapPolicy) policy = schedule_overlap(firing->task->policies, fire);
     size_t limit = policy == OVERLAP(CONCURRENT) ? concurrency_limit(firing->task->policies) : 0;
     bool has_room = firing->has_looked && firing->running_count < limit;
-    struct error *err = has_room ? NULL : look(firing);
+    struct error *err = has_room ? NULL : check_run(firing);
     if (err != NULL)
         return err;
     size_t running = firing->running_count;
@@ -209,9 +209,10 @@ schedule_fire(const STORED(ScheduleTask) *task, const struct schedule_port *port
                             .running = task->running,
                             .running_count = task->n_running};
     bool is_held = false;
-    struct error *err = task->n_fires == 0 ? look(&firing) : NULL;
+    struct error *err = task->n_fires == 0 ? check_run(&firing) : NULL;
     for (size_t i = 0; i < task->n_fires && !is_held && err == NULL; i++)
         err = fire_one(&firing, task->fires[i], &is_held);
+    check(firing.report->n_outcomes <= task->n_fires);
     *report = firing.report;
     return err;
 }

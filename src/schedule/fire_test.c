@@ -1,7 +1,7 @@
 /* fire_test.c - what the activity does in a world of workflows, by overlap policy. */
 #include <stdio.h>
 
-#include "schedule/tale.h"
+#include "schedule/test/schedule_fixture.h"
 
 /* Runs that are open, by their ids; what was done, in letters. */
 struct scene {
@@ -28,8 +28,8 @@ failed(struct scene *scene)
 }
 
 static struct error *
-look(void *context, const STORED(ScheduleRun) *run, bool *is_open,
-     API(WorkflowExecutionCloseStatus) *status)
+check_run(void *context, const STORED(ScheduleRun) *run, bool *is_open,
+          API(WorkflowExecutionCloseStatus) *status)
 {
     struct scene *scene = context;
     *is_open = false;
@@ -76,9 +76,9 @@ static const STORED(ScheduleReport) *
 play(struct scene *scene, API(ScheduleOverlapPolicy) policy, int32_t limit)
 {
     STORED(ScheduleTask) *task = message_new(scene->arena, STORED_TYPE(schedule_task));
-    struct schedule_port port = {look, cancel, terminate, start, scene};
+    struct schedule_port port = {check_run, cancel, terminate, start, scene};
     STORED(ScheduleReport) *report = NULL;
-    task->action = tale_request(scene->arena, "")->action;
+    task->action = schedule_fixture_request(scene->arena, "")->action;
     task->schedule_id = "plan";
     task->policies = message_new(scene->arena, API_TYPE(schedule_policies));
     task->policies->overlap_policy = policy;
@@ -144,7 +144,7 @@ TEST(schedule_fire, what_may_help_the_next_time_is_an_error)
 {
     scoped(arena_drop) struct arena *arena = arena_new(0);
     struct scene scene = {.arena = arena, .fails = true};
-    struct schedule_port port = {look, cancel, terminate, start, &scene};
+    struct schedule_port port = {check_run, cancel, terminate, start, &scene};
     STORED(ScheduleTask) *task = message_new(arena, STORED_TYPE(schedule_task));
     STORED(ScheduleRun) *run = message_new(arena, STORED_TYPE(schedule_run));
     STORED(ScheduleReport) *report = NULL;

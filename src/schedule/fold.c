@@ -52,8 +52,8 @@ begin_first(STORED(ScheduleProgress) *progress, int64_t now)
         progress->paused_at = now;
 }
 
-/* Inputs and markers are ours, but a domain's users could write their own: nothing in them may lead
- * out of the range of times. */
+/* The server writes inputs and markers, but a domain's users could write their own: nothing in them
+ * may lead out of the range of times. */
 static void
 clean_fires(STORED(ScheduleFire) **fires, size_t count)
 {
@@ -112,7 +112,7 @@ begin(struct schedule *schedule, const API(HistoryEvent) *event)
     const STORED(ScheduleDefinition) *definition = err == NULL ? input->definition : NULL;
     if (definition == NULL || input->progress == NULL || definition->spec == NULL ||
         definition->action == NULL || definition->action->start_workflow == NULL)
-        return; /* somebody started it by hand */
+        return; /* a user started it by hand */
     schedule->definition = input->definition;
     schedule->progress = clean(input->progress);
     schedule->run_start = timestamp_of(event->event_time);

@@ -17,11 +17,11 @@ struct pick {
 };
 
 static void
-pick_line(STORED(ScheduleFire) **line, size_t count, STORED(ScheduleOrigin) origin,
-          struct pick *pick)
+pick_queue(STORED(ScheduleFire) **queue, size_t count, STORED(ScheduleOrigin) origin,
+           struct pick *pick)
 {
     pick->origin = origin;
-    pick->fires = line;
+    pick->fires = queue;
     pick->count = count < BATCH_MAX ? count : BATCH_MAX;
 }
 
@@ -59,7 +59,7 @@ pauses_on_failure(const struct schedule *schedule)
            schedule->definition->policies->pause_on_failure;
 }
 
-/* Is it worth to look what has ended, and not before its time? */
+/* Is there a run that may still be open, and is it too early to look again? */
 static bool
 waits(const struct schedule *schedule, int64_t now)
 {
@@ -72,11 +72,11 @@ pick_fires(const struct schedule *schedule, int64_t now, struct pick *pick)
     const STORED(ScheduleProgress) *progress = schedule->progress;
     bool is_held = buffers(schedule, NULL) && waits(schedule, now);
     if (progress->n_buffered > 0 && !is_held)
-        pick_line(progress->buffered, progress->n_buffered, ORIGIN(BUFFERED), pick);
+        pick_queue(progress->buffered, progress->n_buffered, ORIGIN(BUFFERED), pick);
     else if (progress->n_buffered == 0 && progress->n_missed > 0 && !is_held)
         pick_range(schedule, progress->missed[0], ORIGIN(MISSED), pick);
     else if (progress->n_buffered == 0 && progress->n_missed == 0 && progress->n_ready > 0)
-        pick_line(progress->ready, progress->n_ready, ORIGIN(READY), pick);
+        pick_queue(progress->ready, progress->n_ready, ORIGIN(READY), pick);
     else if (progress->n_backfills > 0 &&
              !(buffers(schedule, progress->backfills[0]) && waits(schedule, now)))
         pick_range(schedule, progress->backfills[0], ORIGIN(BACKFILL), pick);
@@ -127,7 +127,7 @@ schedule_timer_id(int64_t number, struct arena *arena)
 }
 
 static bool
-needs_look(const struct schedule *schedule)
+needs_check(const struct schedule *schedule)
 {
     const STORED(ScheduleProgress) *progress = schedule->progress;
     return progress->n_running > 0 && !progress->is_firing &&
@@ -145,7 +145,7 @@ next_time(const struct schedule *schedule, int64_t now)
         return 0;
     if (nominal != CRON_NEVER)
         time = schedule_due(schedule, nominal);
-    if (needs_look(schedule) && (time == 0 || progress->look_time < time))
+    if (needs_check(schedule) && (time == 0 || progress->look_time < time))
         time = progress->look_time;
     return time > now ? time : 0; /* what is late waits for an activity to end */
 }
@@ -165,6 +165,7 @@ set_timer(struct schedule *schedule, int64_t now, struct schedule_plan *plan)
     plan->has_timer = true;
     plan->timer_id = schedule_timer_id(progress->timer_number, schedule->arena);
     plan->timer_seconds = seconds_up(time - now);
+    check(plan->timer_seconds > 0);
 }
 
 /* --- ends ---- */
@@ -226,6 +227,7 @@ schedule_plan(struct schedule *schedule, const struct schedule_now *now, struct 
     set_timer(schedule, now->time, plan);
     plan->marker = message_encode(schedule->arena, &progress->base);
     plan->has_marker = !slice_equal(before, plan->marker);
+    check(plan->has_marker || !(plan->fires || plan->has_timer)); /* both change the progress */
     API(SearchAttributes) *attributes =
         schedule_attributes(schedule->definition, progress->is_paused, schedule->arena);
     if (!slice_equal(message_encode(schedule->arena, &attributes->base), schedule->shown))

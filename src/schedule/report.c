@@ -4,19 +4,19 @@
  * times: a signal may have changed everything meanwhile. */
 #include "schedule/inside.h"
 
-#define LOOK_FIRST   (1 * NANOSECONDS) /* how soon a workflow that is waited for is looked at */
-#define LOOK_LAST    (30 * NANOSECONDS)
-#define LOOK_SHARE   10  /* ... or a tenth of how long it has taken so far */
+#define CHECK_FIRST  (1 * NANOSECONDS) /* how soon a workflow that is waited for is looked at */
+#define CHECK_LAST   (30 * NANOSECONDS)
+#define CHECK_SHARE  10  /* ... or a tenth of how long it has taken so far */
 #define FINISHED_MAX 100 /* ids of backfills that are remembered */
 
 /* --- where fires wait ---- */
 
 static bool
-drop_from_line(STORED(ScheduleFire) ***line, size_t *count, const STORED(ScheduleFire) *fire)
+drop_from_queue(STORED(ScheduleFire) ***queue, size_t *count, const STORED(ScheduleFire) *fire)
 {
-    if (*count == 0 || (*line)[0]->nominal != fire->nominal)
+    if (*count == 0 || (*queue)[0]->nominal != fire->nominal)
         return false;
-    array_drop_first(*line, *count, 1);
+    array_drop_first(*queue, *count, 1);
     return true;
 }
 
@@ -24,6 +24,7 @@ static void
 finish_backfill(struct schedule *schedule)
 {
     STORED(ScheduleProgress) *progress = schedule->progress;
+    check(progress->n_backfills > 0);
     char *id = progress->backfills[0]->backfill_id;
     if (progress->n_finished_backfills >= FINISHED_MAX)
         array_drop_first(progress->finished_backfills, progress->n_finished_backfills, 1);
@@ -51,9 +52,9 @@ drop_fire(struct schedule *schedule, const STORED(ScheduleFire) *fire)
 {
     STORED(ScheduleProgress) *progress = schedule->progress;
     if (progress->firing_origin == ORIGIN(READY))
-        drop_from_line(&progress->ready, &progress->n_ready, fire);
+        drop_from_queue(&progress->ready, &progress->n_ready, fire);
     else if (progress->firing_origin == ORIGIN(BUFFERED))
-        drop_from_line(&progress->buffered, &progress->n_buffered, fire);
+        drop_from_queue(&progress->buffered, &progress->n_buffered, fire);
     else if (progress->firing_origin == ORIGIN(MISSED))
         drop_from_range(schedule, &progress->missed, &progress->n_missed, fire);
     else if (progress->firing_origin == ORIGIN(BACKFILL))
@@ -105,7 +106,7 @@ buffer_rest(struct schedule *schedule, size_t done)
     if (progress->firing_origin != ORIGIN(READY))
         return;
     for (size_t i = done; i < progress->n_firing; i++)
-        if (drop_from_line(&progress->ready, &progress->n_ready, progress->firing[i]))
+        if (drop_from_queue(&progress->ready, &progress->n_ready, progress->firing[i]))
             schedule_buffer(schedule, &progress->firing[i], 1);
 }
 
@@ -156,7 +157,7 @@ close_run(struct schedule *schedule, const STORED(ScheduleClosed) *closed, int64
 {
     const API(SchedulePolicies) *policies = schedule->definition->policies;
     if (closed->run == NULL)
-        return; /* not from us */
+        return; /* not one of the server's own reports */
     forget_run(schedule, closed->run);
     if (policies != NULL && policies->pause_on_failure && is_failure(closed->close_status))
         schedule_pause(schedule,
@@ -195,8 +196,8 @@ set_look_time(struct schedule *schedule, bool has_started, int64_t now)
     }
     if (has_started || progress->waiting_since == 0)
         progress->waiting_since = now;
-    int64_t delay = (now - progress->waiting_since) / LOOK_SHARE;
-    delay = delay < LOOK_FIRST ? LOOK_FIRST : delay > LOOK_LAST ? LOOK_LAST : delay;
+    int64_t delay = (now - progress->waiting_since) / CHECK_SHARE;
+    delay = delay < CHECK_FIRST ? CHECK_FIRST : delay > CHECK_LAST ? CHECK_LAST : delay;
     progress->look_time = now + delay;
 }
 

@@ -1,10 +1,10 @@
-/* schedule.h - schedules: when which workflow is to start, as a fold over the history of a run.
+/* schedule.h - schedules: which workflow is to start when, as a fold over the history of a run.
  *
  * A schedule is an open run of type cadence-scheduler in its user's domain. What it is now follows
  * from that run's events alone: the input (what the user said, and how far earlier runs of the
  * chain got), the signals since, the results of the activity that starts workflows, and markers
- * that hold how far a decision got. So whoever reads the history knows the schedule, a crash
- * changes nothing, and no call depends on a worker being there.
+ * that hold how far a decision got. So the history alone gives the schedule, a crash changes
+ * nothing, and no call depends on a worker being there.
  *
  * Everything here is pure: no clock, no I/O, no yield.
  *
@@ -49,7 +49,7 @@
 #define SCHEDULE_BUFFER_MAX    1000
 #define SCHEDULE_RUNNING_MAX   1000
 #define SCHEDULE_BACKFILLS_MAX 10
-#define SCHEDULE_COUNT_MAX     100000             /* runs of a backfill are counted so far */
+#define SCHEDULE_COUNT_MAX     100000             /* runs of a backfill are counted up to here */
 #define SCHEDULE_WINDOW        (365 * 24 * 3600L) /* seconds; catch-up where nothing else is said */
 #define SCHEDULE_LATE          60                 /* seconds; a fire that is later was missed */
 
@@ -114,8 +114,8 @@ void schedule_plan(struct schedule *schedule, const struct schedule_now *now,
  * may help against. */
 struct schedule_port {
     /* Is it, or what it continued as, open? If not: how did it end; INVALID: it is unknown. */
-    struct error *(*look)(void *context, const STORED(ScheduleRun) *run, bool *is_open,
-                          API(WorkflowExecutionCloseStatus) *status);
+    struct error *(*check_run)(void *context, const STORED(ScheduleRun) *run, bool *is_open,
+                               API(WorkflowExecutionCloseStatus) *status);
     struct error *(*cancel)(void *context, const STORED(ScheduleRun) *run);
     struct error *(*terminate)(void *context, const STORED(ScheduleRun) *run);
     /* *refusal: why it can never be started, or NULL. *run_id: of the run that it started, also if
@@ -134,7 +134,7 @@ API(StartWorkflowExecutionRequest) *schedule_start_request(const STORED(Schedule
                                                            const STORED(ScheduleFire) *fire,
                                                            struct arena *arena);
 
-/* --- telling (describe.c) -----------------------------------------------------------------------
+/* --- showing (describe.c) -----------------------------------------------------------------------
  */
 
 /* Everything about it at a moment. Shares memory with the schedule. */

@@ -1,7 +1,7 @@
 /* signals.c - what users want of a schedule, as signals that hold their requests. See schedule.h.
  *
  * A signal counts from the moment of its event: what was due before it happens as it would have
- * without it, whenever a worker comes to look. */
+ * without it, however late a worker takes the next decision. */
 #include "schedule/inside.h"
 
 void
@@ -44,7 +44,7 @@ replace_spec(struct schedule *schedule, const API(ScheduleSpec) *spec, int64_t n
     STORED(ScheduleProgress) *progress = schedule->progress;
     struct cron cron;
     if (cron_parse(spec->cron_expression, schedule->arena, &cron) != NULL)
-        return; /* the door lets none of these in */
+        return; /* the API refuses these */
     bool is_same = strcmp(spec->cron_expression, schedule->definition->spec->cron_expression) == 0;
     if (!is_same) { /* times of another clock */
         for (size_t i = 0; i < progress->n_missed; i++)
@@ -137,7 +137,7 @@ decode(struct schedule *schedule, const ProtobufCMessageDescriptor *type, struct
 {
     ProtobufCMessage *message = NULL;
     struct error *err = message_decode_at(schedule->arena, ERR_CORRUPT, type, input, &message);
-    return err == NULL ? message : NULL; /* somebody else's signal */
+    return err == NULL ? message : NULL; /* not a signal of the API */
 }
 
 static void

@@ -31,7 +31,7 @@ seconds_up(int64_t nanoseconds)
     return nanoseconds / NANOSECONDS + (nanoseconds % NANOSECONDS > 0);
 }
 
-/* What does not fit is as far away as can be told. */
+/* What does not fit becomes the farthest time that does. */
 static int64_t
 nanoseconds_of(int64_t seconds, int64_t nanoseconds)
 {
@@ -145,7 +145,11 @@ schedule_last(const struct schedule *schedule, int64_t after, int64_t until)
         return CRON_NEVER;
     if (every == 0)
         return last_by_fields(schedule, after, until);
-    return until - after < every ? CRON_NEVER : after + (until - after) / every * every;
+    if (until - after < every)
+        return CRON_NEVER;
+    int64_t last = after + (until - after) / every * every;
+    check(last > after && last <= until);
+    return last;
 }
 
 int64_t

@@ -79,7 +79,7 @@ TEST(schedule_times, the_start_counts_and_so_does_the_end)
     EXPECT_EQ(schedule_count(&schedule, 0, 9999, 2), 2);
 }
 
-/* Whoever asks again gets the same, or a repeat would start at another time. */
+/* The same question gets the same answer, or a repeat would start at another time. */
 TEST(schedule_times, jitter_is_the_same_for_the_same_time_and_spread_over_others, "A-284")
 {
     scoped(arena_drop) struct arena *arena = arena_new(0);

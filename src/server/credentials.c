@@ -2,13 +2,14 @@
 #include "server/credentials.h"
 
 #include "access/signer.h"
+#include "base/check.h"
 #include "base/memory.h"
 #include "fiber/clock.h"
 #include "fiber/fiber.h"
 #include "fiber/sync.h"
 
-#define RPC           "services.frontend.rpc."
-#define LOOK_INTERVAL (2 * NS_PER_S)
+#define RPC            "services.frontend.rpc."
+#define CHECK_INTERVAL (2 * NS_PER_S)
 
 struct credentials {
     const struct cluster_group *group;
@@ -18,11 +19,24 @@ struct credentials {
     struct tls **peers;             /* by cluster; NULL: plain */
     struct access_signer **signers; /* by cluster; NULL: none */
     const struct grpc_live_header **tokens;
-    bool *is_stale;        /* by cluster: the key's file cannot be used, which was said */
+    bool *is_stale;        /* by cluster: the key's file cannot be used, which was logged */
     struct fiber *watcher; /* NULL: there are no files */
     struct latch watching;
     bool is_closing;
 };
+
+/* Nothing is shown to this cluster itself, and a token needs a key to sign it. */
+static void
+credentials_check(const struct credentials *credentials)
+{
+    const struct cluster_group *group = credentials->group;
+    for (size_t i = 0; CHECK_DEEPLY && i < group->count; i++) {
+        bool is_self = &group->clusters[i] == group->current;
+        check(!is_self || (credentials->peers[i] == NULL && credentials->signers[i] == NULL));
+        check((credentials->tokens[i] == NULL) == (credentials->signers[i] == NULL));
+    }
+    check(credentials->watcher != NULL || !credentials->is_closing);
+}
 
 static struct error *
 open_door(struct credentials *credentials, const struct config *config, struct arena *arena)
@@ -132,8 +146,9 @@ watch_files(void *argument)
     const struct cluster_group *group = credentials->group;
     while (!credentials->is_closing) {
         scoped(arena_drop) struct arena *arena = arena_new(0);
-        if (fiber_sleep(LOOK_INTERVAL, arena) != NULL)
+        if (fiber_sleep(CHECK_INTERVAL, arena) != NULL)
             break;
+        credentials_check(credentials);
         renew_tls(credentials, credentials->door, "clients");
         for (size_t i = 0; i < group->count && !credentials->is_closing; i++) {
             renew_tls(credentials, credentials->peers[i], group->clusters[i].name);
@@ -143,7 +158,7 @@ watch_files(void *argument)
     latch_done(&credentials->watching);
 }
 
-/* In simulation there is no TLS, so nobody looks. */
+/* Without files there is nothing to watch, as in simulation, which has no TLS. */
 static void
 start_watching(struct credentials *credentials)
 {
@@ -161,6 +176,7 @@ stop_watching(struct credentials *credentials)
 {
     if (credentials->watcher == NULL)
         return;
+    check(!credentials->is_closing);
     credentials->is_closing = true;
     fiber_cancel(credentials->watcher);
     latch_wait(&credentials->watching);
@@ -186,6 +202,7 @@ credentials_open(const struct config *config, const struct cluster_group *group,
         return err;
     }
     start_watching(opened);
+    credentials_check(opened);
     *credentials = opened;
     return NULL;
 }

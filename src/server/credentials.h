@@ -1,5 +1,5 @@
-/* credentials.h - what a server proves itself with: the certificate of its door, those it shows to
- * the other clusters of the group, and the keys that sign the tokens of its calls to them.
+/* credentials.h - how a server proves who it is: the certificate of its gRPC port, those that it
+ * shows to the other clusters of the group, and the keys that sign the tokens of its calls to them.
  *
  * Certificates and keys are read again when their files change; connections that are open keep
  * their certificates. A file that cannot be used is a line in the log, and what was read before
@@ -18,10 +18,10 @@ struct credentials;
 must_use struct error *credentials_open(const struct config *config,
                                         const struct cluster_group *group, const struct log *log,
                                         struct arena *arena, struct credentials **credentials);
-/* After everybody who uses them. Yields. NULL: nothing happens. */
+/* After all its users. Yields. NULL does nothing. */
 void credentials_close(struct credentials *credentials);
 
-/* Of the server's door; NULL: it is plain. */
+/* For the server's own port; NULL: it is plain. */
 struct tls *credentials_tls(const struct credentials *credentials);
 /* Towards each cluster of the group, in its order; NULL where it is plain. */
 struct tls *const *credentials_peer_tls(const struct credentials *credentials);

@@ -1,6 +1,6 @@
 /* process.c - `cadenza server`. See process.h.
  *
- * Life: flags → config → log → data folder → dynamic settings → HTTP door (health says 503) →
+ * Life: flags → config → log → data folder → dynamic settings → HTTP port (health says 503) →
  * server → ready (health says 200) → a signal, or the store fails → drain → stop. A store that
  * failed cannot be trusted to write: the process says why in one line and ends, and a restart reads
  * what is true. */
@@ -13,12 +13,12 @@
 
 #include "base/check.h"
 #include "base/text.h"
-#include "cli/flags.h"
+#include "cli/base/flags.h"
 #include "config/config.h"
 #include "fiber/clock.h"
 #include "fiber/file.h"
-#include "fiber/ground.h"
 #include "fiber/linux/linux.h"
+#include "fiber/platform.h"
 #include "fiber/sync.h"
 #include "net/http.h"
 #include "server/server.h"
@@ -28,8 +28,9 @@
 #define CONFIG_BYTES_MAX (4u * 1024 * 1024)
 #define LEVEL_KEY_MAX    64
 #define STOP_GRACE       (10 * NS_PER_S)
-#define STORE_LOOK       (500 * NS_PER_MS) /* how often to look whether the store still works */
-#define EMBEDDED         "persistence.datastores.embedded."
+/* How often to check whether the store still works. */
+#define STORE_CHECK_INTERVAL (500 * NS_PER_MS)
+#define EMBEDDED             "persistence.datastores.embedded."
 
 struct process {
     /* From the command line; NULL: not given. */
@@ -53,8 +54,7 @@ struct process {
     int exit_code;
 };
 
-/* --- settings ------------------------------------------------------------------------------------
- */
+/* --- settings ---- */
 
 static struct error *
 set_if_given(struct process *process, const char *path, const char *value)
@@ -140,17 +140,18 @@ open_log(struct process *process)
         .context = process,
     };
     if (!log_level_parse(config_text(config, "log.level"), &process->log.level))
-        log_warn(&process->log, "log.level is not known; info is taken.",
+        log_warn(&process->log, "log.level is not known; info is used.",
                  log_text("value", config_text(config, "log.level")));
     config_log_ignored(config, &process->log);
     return NULL;
 }
 
-/* After logrotate has moved the file away lines go into a new one. The number of the descriptor
+/* After logrotate has moved the file away, lines go into a new one. The number of the descriptor
  * stays: loops may be writing to it. */
 static void
 reopen_log(struct process *process)
 {
+    check(process->log_file != NULL && process->log_descriptor >= 0);
     int fresh = log_open_file(process->log_file);
     if (fresh < 0 || dup3(fresh, process->log_descriptor, O_CLOEXEC) < 0)
         log_warn(&process->log, "The log file cannot be opened again; the old one is used.",
@@ -169,8 +170,7 @@ close_log(struct process *process)
         close(process->log_descriptor);
 }
 
-/* --- parts of a real process
- * ------------------------------------------------------------------------- */
+/* --- parts of a real process ---- */
 
 static struct error *
 open_store(struct process *process)
@@ -190,7 +190,7 @@ open_store(struct process *process)
     return rocks_open(&options, process->arena, &process->store);
 }
 
-/* Beside the store, in the same folder: what it holds can be made again from there. */
+/* Beside the store, in the same folder: it can be rebuilt from the store. */
 static struct error *
 open_visibility(struct process *process)
 {
@@ -214,8 +214,8 @@ open_dynamic(struct process *process)
                           process->arena);
 }
 
-/* A damaged store goes on serving what can be read, and a restart would not mend it: the status is
- * for those who restart, the words are for people. */
+/* A damaged store goes on serving what can be read, and a restart would not repair it: the status
+ * is for those who restart it, the text is for people. */
 static void
 answer_health(struct process *process, struct arena *arena, struct http_answer *answer)
 {
@@ -262,7 +262,7 @@ backup_store(void *context, const char *folder, struct arena *arena)
 }
 
 static const char *
-tell_damage(void *context, struct arena *arena)
+describe_damage(void *context, struct arena *arena)
 {
     struct process *process = context;
     return rocks_damage(process->store, arena);
@@ -275,7 +275,7 @@ note_caught_up(void *context)
     scoped(arena_drop) struct arena *arena = arena_new(0);
     struct error *err = rocks_set_caught_up(process->store, arena);
     if (err != NULL)
-        log_warn(&process->log, "It cannot be noted that the restored store caught up.",
+        log_warn(&process->log, "Cannot record that the restored store has caught up.",
                  log_error(err));
 }
 
@@ -287,7 +287,7 @@ open_server(struct process *process)
         .config_file = process->config_file,
         .dynamic = process->dynamic,
         .store = process->store,
-        .store_port = {.backup = backup_store, .damage = tell_damage, .context = process},
+        .store_port = {.backup = backup_store, .damage = describe_damage, .context = process},
         .visibility = process->visibility,
         .grpc_address = process->grpc,
         .log = &process->log,
@@ -335,8 +335,7 @@ close_all(struct process *process)
         metrics_free(process->metrics);
 }
 
-/* --- life
- * ---------------------------------------------------------------------------------------------- */
+/* --- life ---- */
 
 static void
 on_stop(void *context)
@@ -347,7 +346,7 @@ on_stop(void *context)
         fiber_wake(process->first);
 }
 
-/* SIGHUP: from logrotate, or because the terminal is gone. */
+/* SIGHUP: from logrotate, or because the terminal was closed. */
 static void
 on_hangup(void *context)
 {
@@ -382,6 +381,7 @@ announce(struct process *process)
 static void
 wait_for_end(struct process *process)
 {
+    check(process->server != NULL && process->first == NULL);
     process->first = fiber_self();
     while (!process->is_stopping) {
         const char *failure = store_failure(process->store);
@@ -391,7 +391,7 @@ wait_for_end(struct process *process)
             process->exit_code = 1;
             break;
         }
-        if (fiber_wait(clock_monotonic() + STORE_LOOK) == WAKE_CANCELLED)
+        if (fiber_wait(clock_monotonic() + STORE_CHECK_INTERVAL) == WAKE_CANCELLED)
             break;
     }
     process->first = NULL;
@@ -401,7 +401,7 @@ static void
 serve(void *argument)
 {
     struct process *process = argument;
-    ground_on_stop(on_stop, process);
+    platform_on_stop(on_stop, process);
     process->has_terminal = isatty(STDERR_FILENO);
     process->arena = arena_new(0);
     struct error *err = load_config(process);
@@ -427,7 +427,7 @@ serve(void *argument)
     if (process->config != NULL)
         config_free(process->config);
     arena_free(process->arena);
-    ground_on_stop(NULL, NULL);
+    platform_on_stop(NULL, NULL);
 }
 
 static struct error *
@@ -453,10 +453,9 @@ process_serve(int count, char **arguments)
 {
     struct process process = {0};
     const struct flag flags[] = {
-        {"data", "DIR", "The data folder; made if it is missing. Default ./data.", &process.data,
+        {"data", "DIR", "The data folder; created if it is missing. Default ./data.", &process.data,
          NULL},
-        {"grpc", "HOST:PORT", "Address of the gRPC door. Default 127.0.0.1:7833.", &process.grpc,
-         NULL},
+        {"grpc", "HOST:PORT", "Address for gRPC. Default 127.0.0.1:7833.", &process.grpc, NULL},
         {"http", "HOST:PORT", "Address for /healthz and /metrics. Default 127.0.0.1:8088.",
          &process.http, NULL},
         {"config", "FILE", "YAML settings with Cadence's section names; see docs/settings.md.",
@@ -471,7 +470,7 @@ process_serve(int count, char **arguments)
          "store.",
          &process.loops, NULL},
         {"skip-time", NULL,
-         "When everything waits for timers, the clock jumps to the next one: for tests. One loop.",
+         "When only timers are pending, the clock jumps to the next one: for tests. One loop.",
          NULL, &process.skips_time},
         {0},
     };

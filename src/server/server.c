@@ -12,11 +12,11 @@
 #include "fiber/fiber.h"
 #include "fiber/loop.h"
 #include "matching/matching.h"
-#include "replication/domains_in.h"
-#include "replication/errands.h"
+#include "replication/cross_tasks.h"
+#include "replication/in/domains_in.h"
+#include "replication/in/runs_in.h"
 #include "replication/reapply.h"
 #include "replication/replication.h"
-#include "replication/runs_in.h"
 #include "server/credentials.h"
 #include "server/skip.h"
 #include "settings/settings.h"
@@ -38,24 +38,42 @@ struct server {
     /* Matching calls it from every loop: published when it is open, taken back before it closes. */
     _Atomic(struct engine *) engine;
     struct registry *registry; /* of search attributes */
-    struct feeder *feeder;     /* of the lists of runs */
+    struct feeder *feeder;     /* of visibility */
     struct archive *archive;
     struct api *api;
     struct replication *replication;
-    struct rpc_service *service; /* all doors together */
+    struct rpc_service *service; /* all services together */
     struct credentials *credentials;
     struct audit *audit;
-    struct access *access;      /* NULL: everybody may do everything */
-    struct peer_clients *peers; /* for what the engine tells other clusters; NULL: not open */
+    struct access *access;      /* NULL: every caller may do everything */
+    struct peer_clients *peers; /* for what the engine sends to other clusters; NULL: not open */
     struct reapply_sender reapply;
     struct grpc_server *grpc;
     struct domains_in *domains_in; /* follows the other clusters */
     struct runs_in *runs_in;       /* and their runs */
     struct skipper *skipper;       /* NULL: time is not skipped */
     struct entity_types entity_types;
-    /* Calls ask for it from every loop: there once it runs, and until the doors are closed. */
+    /* Calls ask for it from every loop: set once it runs, and until no calls come any more. */
     _Atomic(struct watchers *) watchers;
 };
+
+/* The life of a server by its parts: what is open needs what was opened before it, and goes first.
+ */
+static void
+server_check(const struct server *server)
+{
+    bool has_engine = atomic_load(&server->engine) != NULL;
+    check(server->group != NULL || server->domains == NULL);
+    check((server->system == NULL) == (server->matching == NULL));
+    check(server->domains != NULL || server->matching == NULL);
+    check(server->matching != NULL || !has_engine);
+    check(server->feeder == NULL || server->registry != NULL);
+    check((server->api == NULL) == (server->service == NULL));
+    check((server->api == NULL) == (server->replication == NULL));
+    check(server->api != NULL || server->grpc == NULL);
+    check(server->grpc != NULL || (server->runs_in == NULL && server->domains_in == NULL));
+    check(server->runs_in == NULL || has_engine);
+}
 
 static void
 set_phase(struct server *server, enum server_phase phase)
@@ -81,7 +99,8 @@ open_domains(struct server *server, const struct archive_settings settings[2], s
     bool is_catching_up = server->options.is_restored && cluster_group_has_peers(server->group);
     if (is_catching_up)
         log_warn(server->options.log, "This cluster was restored from a backup; global domains "
-                                      "cannot be changed here until it caught up with its group.");
+                                      "cannot be changed here until it has caught up with its "
+                                      "group.");
     struct domains_options options = {
         .store = server->options.store,
         .group = server->group,
@@ -96,35 +115,34 @@ open_domains(struct server *server, const struct archive_settings settings[2], s
     return domains_open(&options, arena, &server->domains);
 }
 
-/* --- engine and matching, through each other's ports
- * ---------------------------------------------- */
+/* --- engine and matching, through each other's ports ---- */
 
 static bool
 offer_task(void *context, const struct task *task)
 {
     struct server *server = context;
-    /* Until all shards are taken nobody could be told that a task is done: it is offered again. */
+    /* Until all shards are owned nobody could record that a task is done: it is offered again. */
     if (atomic_load_explicit(&server->engine, memory_order_acquire) == NULL)
         return false;
     return matching_add(server->matching, task);
 }
 
-static enum claim_end
-claim_poll(void *context, struct claim *claim)
+static enum reservation_end
+reserve_poll(void *context, struct reservation *reservation)
 {
     struct server *server = context;
-    return matching_claim(server->matching, claim);
+    return matching_reserve(server->matching, reservation);
 }
 
 static void
-end_claim(void *context, struct claim *claim)
+end_reservation(void *context, struct reservation *reservation)
 {
     struct server *server = context;
-    matching_end_claim(server->matching, claim);
+    matching_end_reservation(server->matching, reservation);
 }
 
-/* Before the engine is open no task is taken; when it closes, its rows stand and are offered again
- * at the next start. */
+/* Before the engine is open matching gets no task; when it closes, the rows stay and are offered
+ * again at the next start. */
 static void
 task_done(void *context, const struct task *task)
 {
@@ -146,7 +164,7 @@ static bool
 is_group_drained(void *context, const char *domain_id, const char *group)
 {
     const struct server *server = context;
-    return domains_is_group_drained(server->domains, domain_id, group);
+    return domains_is_group_isolated(server->domains, domain_id, group);
 }
 
 static bool
@@ -201,7 +219,7 @@ open_matching(struct server *server)
         .is_alone = is_alone(server),
         .task_done = task_done,
         .domain_name = domain_name,
-        .is_drained = is_group_drained,
+        .is_isolation_group_drained = is_group_drained,
         .is_served = is_served,
         .wanted = worker_wanted,
         .context = server,
@@ -217,11 +235,11 @@ shard_count(const struct server *server)
 }
 
 static void
-lists_told(void *context, uint32_t shard, uint64_t fed, uint64_t safe)
+visibility_notified(void *context, uint32_t shard, uint64_t fed, uint64_t safe)
 {
     struct server *server = context;
     struct engine *engine = atomic_load_explicit(&server->engine, memory_order_acquire);
-    shard_visible_told(engine_shard(engine, shard), fed, safe);
+    shard_visibility_stored(engine_shard(engine, shard), fed, safe);
 }
 
 static struct error *
@@ -234,7 +252,7 @@ open_feeder(struct server *server, struct arena *arena)
                               options->log, arena);
     if (err != NULL)
         return err;
-    server->feeder = feeder_new(&(struct feeder_options){.told = lists_told,
+    server->feeder = feeder_new(&(struct feeder_options){.on_fed = visibility_notified,
                                                          .context = server,
                                                          .visibility = options->visibility,
                                                          .registry = server->registry,
@@ -270,16 +288,16 @@ open_engine(struct server *server, struct arena *arena)
         .log = options->log,
         .metrics = options->metrics,
         .tasks = {.offer = offer_task, .context = server},
-        .claims = {.ask = claim_poll, .end = end_claim, .context = server},
-        .lists = feeder_port(server->feeder),
+        .reservations = {.ask = reserve_poll, .end = end_reservation, .context = server},
+        .visibility = feeder_port(server->feeder),
         .search = {.judge = check_search, .context = server},
         .archive = archive_port(server->archive),
         .reapply = reapply_port_of(&server->reapply),
-        .abroad = abroad_port_of(&server->reapply),
+        .remote = remote_port_of(&server->reapply),
         .host = host_name(server),
         .is_alone = is_alone(server),
         .transfers_max = options->transfers_max,
-        .alarms_max = options->alarms_max,
+        .wakeups_max = options->wakeups_max,
     };
     struct engine *opened = NULL;
     struct error *err = engine_open(&engine, arena, &opened);
@@ -294,8 +312,8 @@ pass(void *argument)
 {
 }
 
-/* Matching may just be telling the engine something, on any loop; it does so without a yield. So
- * once every loop has done something else, nobody holds it. */
+/* Matching may be calling the engine right now, on any loop; it does so without a yield. So once
+ * every loop has run something else, nobody uses the pointer. */
 static void
 close_engine(struct server *server)
 {
@@ -310,8 +328,8 @@ close_engine(struct server *server)
     engine_close(engine);
 }
 
-/* Where there is another cluster, calls go on to the one that is active for them, unless the config
- * says otherwise. */
+/* Where there is another cluster, calls are forwarded to the one that is active for them, unless
+ * the config says otherwise. */
 static struct forward_options
 forward_options(const struct server *server)
 {
@@ -475,11 +493,12 @@ open_parts(struct server *server, struct arena *arena)
     return open_port(server, arena);
 }
 
-/* A restored cluster has heard everything that the others know, or there are no others. */
+/* A restored cluster has received everything that the others know, or there are no others. */
 static void
 note_caught_up(void *context)
 {
     struct server *server = context;
+    check(server->options.is_restored && loop_index(loop_self()) == 0);
     domains_set_caught_up(server->domains);
     log_info(server->options.log, "This restored cluster has caught up with its group.");
     if (server->options.caught_up != NULL)
@@ -524,6 +543,8 @@ follow_group(struct server *server)
 struct error *
 server_start(const struct server_options *options, struct arena *arena, struct server **server)
 {
+    check(options->store != NULL && options->visibility != NULL && options->phase != NULL);
+    check(loop_index(loop_self()) == 0 && (!options->skips_time || loop_count() == 1));
     struct server *started = memory_zalloc(1, sizeof *started);
     started->options = *options;
     started->arena = arena_new(0);
@@ -532,8 +553,10 @@ server_start(const struct server_options *options, struct arena *arena, struct s
         server_stop(started, 0);
         return err;
     }
+    check(started->grpc != NULL && atomic_load(&started->engine) != NULL);
     open_system(started);
     follow_group(started);
+    server_check(started);
     if (options->skips_time)
         started->skipper = skipper_start(atomic_load(&started->engine), options->log);
     set_phase(started, SERVER_READY);
@@ -549,25 +572,27 @@ server_grpc_address(const struct server *server)
 
 /* Load balancers get time to see the failing health check before calls are refused. */
 static void
-wait_drain(struct server *server)
+wait_before_shutdown(struct server *server)
 {
     struct dynamic_filter filter = DYNAMIC_NO_FILTER;
-    int64_t drain = dynamic_duration(server->options.dynamic, DYNAMIC_SHUTDOWN_DRAIN, &filter);
+    int64_t pause = dynamic_duration(server->options.dynamic, DYNAMIC_SHUTDOWN_DRAIN, &filter);
     scoped(arena_drop) struct arena *arena = arena_new(0);
-    if (drain > 0 && fiber_sleep(drain, arena) != NULL)
+    if (pause > 0 && fiber_sleep(pause, arena) != NULL)
         log_warn(server->options.log, "Draining was cut short.");
 }
 
 void
 server_stop(struct server *server, int64_t grace)
 {
+    check(grace >= 0 && loop_index(loop_self()) == 0);
+    server_check(server);
     set_phase(server, SERVER_DRAINING);
     skipper_stop(server->skipper);
     if (server->grpc != NULL) {
-        wait_drain(server);
+        wait_before_shutdown(server);
         if (server->domains_in != NULL)
             domains_in_stop(server->domains_in);
-        replication_drain(server->replication);
+        replication_shutdown(server->replication);
         api_drain(server->api);
         system_stop(server->system);
         grpc_server_close(server->grpc, clock_monotonic() + grace);

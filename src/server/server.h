@@ -2,11 +2,12 @@
  * reverse one.
  *
  * The same code serves a real process (process.h) and a simulated host (sim/): what differs, the
- * store, comes in open. Order: domains (read from the store) → matching → search attributes
- * → engine (takes the shards) → feeder of the lists → api and replication → gRPC door → the
- * server's own workers → following the other clusters → ready. Stopping: health fails first, then
- * nobody is followed and no poll waits, no new calls, calls in progress end, then the parts go in
- * reverse, but that the engine goes before matching, to which it hands tasks.
+ * store, comes in open. Order: domains (read from the store) → matching → search attributes →
+ * engine (takes the shards) → feeder of visibility → api and replication → gRPC port → the server's
+ * own workers → following the other clusters → ready. Stopping: health fails first; then the other
+ * clusters are no longer followed, waiting polls end and no new calls are accepted; calls in
+ * progress end; then the parts go in reverse, except that the engine goes before matching, to which
+ * it hands tasks.
  *
  * Engine and matching do not know each other: a task that the engine offers is added to its list,
  * and a task that matching has stored or dropped is done for the engine. */
@@ -23,10 +24,10 @@ struct server;
 struct server_options {
     const struct config *config;
     const char *config_file;          /* where it came from, for refusals; NULL: nowhere */
-    struct dynamic *dynamic;          /* what is stored of them is put over it */
+    struct dynamic *dynamic;          /* stored settings are put over it */
     struct store *store;              /* stays the caller's; to be closed after server_stop */
-    struct api_store_port store_port; /* what operators may ask of it */
-    struct visibility *visibility;    /* lists of runs; stays the caller's, as the store does */
+    struct api_store_port store_port; /* what operators may do with it */
+    struct visibility *visibility;    /* stays the caller's, as the store does */
     const char *grpc_address;         /* NULL: as configured */
     const char *host;     /* who we are among the hosts of the cluster; NULL: "cadenza" */
     uint32_t shard_count; /* what the store was made with; 0: as configured */
@@ -35,12 +36,12 @@ struct server_options {
     _Atomic(enum server_phase)
         *phase;       /* the caller's, so that a health page exists before and after the server */
     bool is_restored; /* from a backup, and has not caught up with its group since */
-    void (*caught_up)(void *context); /* then: it has caught up; in a fiber of loop 0, may yield */
-    void *context;                    /* of caught_up */
-    int64_t domain_refresh_interval;  /* for several hosts on one store; 0: alone */
-    bool has_system_domains;          /* those of system workflows are made at the first start */
-    size_t transfers_max, alarms_max; /* engine/engine.h; 0: a default */
-    unsigned echo;                    /* replication/runs_in.h; 0: none */
+    void (*caught_up)(void *context);  /* then: it has caught up; in a fiber of loop 0, may yield */
+    void *context;                     /* of caught_up */
+    int64_t domain_refresh_interval;   /* for several hosts on one store; 0: alone */
+    bool has_system_domains;           /* registers those of system workflows at the first start */
+    size_t transfers_max, wakeups_max; /* engine/engine.h; 0: a default */
+    unsigned echo;                     /* replication/runs_in.h; 0: none */
     bool skips_time; /* the clock jumps when everything waits for timers (skip.h); one loop only */
 };
 
@@ -48,9 +49,10 @@ struct server_options {
  * (ERR_BAD_REQUEST), an address in use (ERR_IO), the store. */
 must_use struct error *server_start(const struct server_options *options, struct arena *arena,
                                     struct server **server);
-/* Where the gRPC door is, with the real port. */
+/* The address of the gRPC port, with its real number. */
 const char *server_grpc_address(const struct server *server);
-/* Drains and stops; calls that do not end within `grace` ns are cut. Yields; deaf to cancel. */
+/* Drains and stops; calls that do not end within `grace` ns are cut. `grace` is 0 or more. On the
+ * loop that started it. Yields; cannot be cancelled. */
 void server_stop(struct server *server, int64_t grace);
 
 #endif

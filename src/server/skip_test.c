@@ -37,7 +37,7 @@ TEST(skip, a_run_that_waits_for_a_signal_is_no_reason_to_jump_to_its_timeout)
     EXPECT_EQ(look_twice(&idle, 100 * NS_PER_S), 0);
 }
 
-TEST(skip, whatever_happens_begins_the_quiet_anew)
+TEST(skip, whatever_happens_begins_the_quiet_again)
 {
     struct skip skip = {0};
     struct shard_idle idle = waiting;

@@ -1,5 +1,5 @@
 /* settings.c - see settings.h. In memory all keys are one JSON text, {"key": [entries], …}, as a
- * file would have them. Its tree is made when it is needed and never lives across a yield. */
+ * file would have them. It is parsed when it is needed, and the tree never lives across a yield. */
 #include "settings/settings.h"
 
 #include <jansson.h>
@@ -49,7 +49,7 @@ json_text(const json_t *json, struct arena *arena)
     return text;
 }
 
-/* NULL: it is no JSON. */
+/* NULL: it is not JSON. */
 static json_t *
 read_json(const char *text)
 {
@@ -65,7 +65,7 @@ constraints_json(const struct setting_constraint *constraints, size_t count, str
         json_t *value = read_json(constraints[i].json);
         if (value == NULL) {
             json_decref(*json);
-            return error_new(arena, ERR_BAD_REQUEST, "constraint %s: its value is no JSON.",
+            return error_new(arena, ERR_BAD_REQUEST, "constraint %s: its value is not JSON.",
                              constraints[i].name);
         }
         json_object_set_new(*json, constraints[i].name, value);
@@ -82,7 +82,7 @@ setting_json(const struct setting *setting, struct arena *arena, json_t **json)
         const struct setting_entry *entry = &setting->entries[i];
         json_t *value = read_json(entry->json), *constraints = NULL;
         if (value == NULL)
-            err = error_new(arena, ERR_BAD_REQUEST, "%s: a value is no JSON.", setting->name);
+            err = error_new(arena, ERR_BAD_REQUEST, "%s: a value is not JSON.", setting->name);
         else
             err =
                 constraints_json(entry->constraints, entry->constraint_count, arena, &constraints);
@@ -133,7 +133,7 @@ row_key(const char *name, struct arena *arena)
     return key_end(&key);
 }
 
-/* All keys; the caller lets go of it. */
+/* All keys; the caller drops the reference. */
 static json_t *
 read_keys(const struct settings *settings)
 {
@@ -210,13 +210,14 @@ settings_close(struct settings *settings)
 {
     if (settings == NULL)
         return;
+    check(loop_index(loop_self()) == 0);
     memory_free(settings->text);
     memory_free(settings);
 }
 
 /* --- changing: on loop 0 ---- */
 
-struct change {
+struct setting_change {
     struct settings *settings;
     const char *name;
     const char *entries; /* the new ones; NULL: see `without` */
@@ -239,65 +240,71 @@ entries_without(json_t *entries, const char *text)
     return left;
 }
 
-/* All keys as they will be, and the row of the one that changes; NULL: it goes. */
+/* All keys as they will be, and the row of the one that changes; NULL: it is deleted. */
 static const char *
-text_after(const struct change *change, const char **row)
+text_after(const struct setting_change *setting_change, const char **row)
 {
-    json_t *keys = read_keys(change->settings), *entries = NULL;
-    if (change->entries != NULL)
-        entries = read_json(change->entries);
-    else if (change->without != NULL)
-        entries = entries_without(json_object_get(keys, change->name), change->without);
-    *row = json_array_size(entries) == 0 ? NULL : json_text(entries, change->arena);
+    check(setting_change->entries == NULL || setting_change->without == NULL);
+    json_t *keys = read_keys(setting_change->settings), *entries = NULL;
+    if (setting_change->entries != NULL)
+        entries = read_json(setting_change->entries);
+    else if (setting_change->without != NULL)
+        entries =
+            entries_without(json_object_get(keys, setting_change->name), setting_change->without);
+    *row = json_array_size(entries) == 0 ? NULL : json_text(entries, setting_change->arena);
     if (*row == NULL)
-        json_object_del(keys, change->name);
+        json_object_del(keys, setting_change->name);
     else
-        json_object_set(keys, change->name, entries);
-    const char *text = json_text(keys, change->arena);
+        json_object_set(keys, setting_change->name, entries);
+    const char *text = json_text(keys, setting_change->arena);
     json_decref(entries);
     json_decref(keys);
     return text;
 }
 
 static struct error *
-commit(struct change *change, const char *row)
+commit(struct setting_change *setting_change, const char *row)
 {
-    struct settings *settings = change->settings;
-    struct batch *batch = batch_new(change->arena, PARTITION_OF_SETTINGS, settings->guard + 1);
-    struct slice key = row_key(change->name, change->arena);
+    struct settings *settings = setting_change->settings;
+    struct batch *batch =
+        batch_new(setting_change->arena, PARTITION_OF_SETTINGS, settings->guard + 1);
+    struct slice key = row_key(setting_change->name, setting_change->arena);
     if (row == NULL)
         batch_delete(batch, ROW_SETTING, key);
     else
         batch_put(batch, ROW_SETTING, key, slice_text(row));
-    return store_commit(settings->store, batch, settings->guard, change->arena);
+    return store_commit(settings->store, batch, settings->guard, setting_change->arena);
 }
 
 /* Locked. */
 static struct error *
-change_keys(struct change *change)
+change_keys(struct setting_change *setting_change)
 {
-    const char *row, *text = text_after(change, &row);
+    check(setting_change->settings->lock.owner != NULL);
+    const char *row, *text = text_after(setting_change, &row);
     struct error *err = NULL;
     if (strlen(text) > TEXT_MAX)
-        err = error_new(change->arena, ERR_BAD_REQUEST, "%s: too much to store.", change->name);
+        err = error_new(setting_change->arena, ERR_BAD_REQUEST, "%s: too much to store.",
+                        setting_change->name);
     if (err == NULL)
-        err = dynamic_check(slice_text(text), ORIGIN, change->arena);
+        err = dynamic_check(slice_text(text), ORIGIN, setting_change->arena);
     if (err != NULL)
         return err;
-    err = commit(change, row);
-    struct error *reading = read_rows(change->settings, change->arena); /* what is true now */
+    err = commit(setting_change, row);
+    struct error *reading =
+        read_rows(setting_change->settings, setting_change->arena); /* what is true now */
     return err != NULL ? err : reading;
 }
 
 static void
 change_on_loop(void *argument)
 {
-    struct change *change = argument;
-    change->err = fiber_mutex_lock(&change->settings->lock, change->arena);
-    if (change->err != NULL)
+    struct setting_change *setting_change = argument;
+    setting_change->err = fiber_mutex_lock(&setting_change->settings->lock, setting_change->arena);
+    if (setting_change->err != NULL)
         return;
-    change->err = change_keys(change);
-    fiber_mutex_unlock(&change->settings->lock);
+    setting_change->err = change_keys(setting_change);
+    fiber_mutex_unlock(&setting_change->settings->lock);
 }
 
 static struct error *
@@ -306,51 +313,52 @@ check_name(const char *name, struct arena *arena)
     if (dynamic_find_key(name) != DYNAMIC_KEY_COUNT)
         return NULL;
     return error_new(arena, ERR_BAD_REQUEST,
-                     "%s is no dynamic setting of this server; cadenza config keys shows them.",
+                     "%s is not a dynamic setting of this server; cadenza config keys lists them.",
                      name);
 }
 
 static struct error *
-run_change(struct change *change)
+run_change(struct setting_change *setting_change)
 {
-    struct error *err = check_name(change->name, change->arena);
+    struct error *err = check_name(setting_change->name, setting_change->arena);
     if (err == NULL)
-        err = loop_call(loop_at(0), change_on_loop, change, change->arena);
-    return err != NULL ? err : change->err;
+        err = loop_call(loop_at(0), change_on_loop, setting_change, setting_change->arena);
+    return err != NULL ? err : setting_change->err;
 }
 
 struct error *
 settings_update(struct settings *settings, const struct setting *setting, struct arena *arena)
 {
-    struct change change = {.settings = settings, .name = setting->name, .arena = arena};
+    struct setting_change setting_change = {
+        .settings = settings, .name = setting->name, .arena = arena};
     json_t *entries = NULL;
     struct error *err = setting_json(setting, arena, &entries);
     if (err != NULL)
         return err;
-    change.entries = json_text(entries, arena);
+    setting_change.entries = json_text(entries, arena);
     json_decref(entries);
-    return run_change(&change);
+    return run_change(&setting_change);
 }
 
 struct error *
 settings_restore(struct settings *settings, const char *name,
                  const struct setting_constraint *constraints, size_t count, struct arena *arena)
 {
-    struct change change = {.settings = settings, .name = name, .arena = arena};
+    struct setting_change setting_change = {.settings = settings, .name = name, .arena = arena};
     json_t *without = NULL;
     struct error *err = NULL;
     if (constraints != NULL)
         err = constraints_json(constraints, count, arena, &without);
     if (err != NULL)
         return err;
-    change.without = without == NULL ? NULL : json_text(without, arena);
+    setting_change.without = without == NULL ? NULL : json_text(without, arena);
     json_decref(without);
-    return run_change(&change);
+    return run_change(&setting_change);
 }
 
 /* --- reading ---- */
 
-struct listing {
+struct settings_listing {
     struct settings *settings;
     const char *name;
     struct arena *arena;
@@ -361,15 +369,17 @@ struct listing {
 static void
 list_on_loop(void *argument)
 {
-    struct listing *listing = argument;
-    json_t *keys = read_keys(listing->settings), *array;
+    struct settings_listing *settings_listing = argument;
+    check(loop_index(loop_self()) == 0); /* settings->text is this loop's */
+    json_t *keys = read_keys(settings_listing->settings), *array;
     const char *name;
-    listing->found =
-        arena_zalloc(listing->arena, json_object_size(keys) + 1, sizeof *listing->found);
+    settings_listing->found = arena_zalloc(settings_listing->arena, json_object_size(keys) + 1,
+                                           sizeof *settings_listing->found);
     json_object_foreach(keys, name, array)
     {
-        if (listing->name[0] == '\0' || strcmp(listing->name, name) == 0)
-            fill_setting(&listing->found[listing->count++], name, array, listing->arena);
+        if (settings_listing->name[0] == '\0' || strcmp(settings_listing->name, name) == 0)
+            fill_setting(&settings_listing->found[settings_listing->count++], name, array,
+                         settings_listing->arena);
     }
     json_decref(keys);
 }
@@ -384,13 +394,14 @@ struct error *
 settings_list(struct settings *settings, const char *name, struct arena *arena,
               struct setting **found, size_t *count)
 {
-    struct listing listing = {.settings = settings, .name = name, .arena = arena};
-    struct error *err = loop_call(loop_at(0), list_on_loop, &listing, arena);
+    struct settings_listing settings_listing = {.settings = settings, .name = name, .arena = arena};
+    struct error *err = loop_call(loop_at(0), list_on_loop, &settings_listing, arena);
     if (err != NULL)
         return err;
-    qsort(listing.found, listing.count, sizeof *listing.found, compare_names);
-    *found = listing.found;
-    *count = listing.count;
+    qsort(settings_listing.found, settings_listing.count, sizeof *settings_listing.found,
+          compare_names);
+    *found = settings_listing.found;
+    *count = settings_listing.count;
     return NULL;
 }
 
@@ -435,7 +446,7 @@ value_json(const struct value *value, struct arena *arena)
     unreachable("a dynamic key of type %d", (int)value->type);
 }
 
-/* A constraint as the settings are asked with: texts without quotes. */
+/* A constraint in the form that dynamic_filter_set takes: texts without quotes. */
 static const char *
 plain_text(const char *json, struct arena *arena)
 {
@@ -455,7 +466,8 @@ settings_get(const struct settings *settings, const char *name,
     for (size_t i = 0; i < count && err == NULL; i++)
         if (!dynamic_filter_set(&filter, constraints[i].name,
                                 plain_text(constraints[i].json, arena)))
-            err = error_new(arena, ERR_BAD_REQUEST, "%s is no constraint, or its value is none.",
+            err = error_new(arena, ERR_BAD_REQUEST,
+                            "%s is not a constraint, or its value is not valid.",
                             constraints[i].name);
     if (err != NULL)
         return err;

@@ -111,8 +111,8 @@ commit_new(struct store *store, const struct batch *batch, uint64_t guard_expect
     struct commit *commit = memory_take(size);
     uint8_t *place = (uint8_t *)(commit + 1);
     *commit = (struct commit){.store = store, .partition = batch->partition, .bytes = size};
-    list_init(&commit->letter.node);
-    commit->home = loop_self();
+    list_init(&commit->message.node);
+    commit->owner_loop = loop_self();
     commit->guard_expected = guard_expected;
     commit->guard_next = batch->guard_next;
     commit->step_count = batch->count;
@@ -164,7 +164,7 @@ commit_are_steps(struct slice steps)
         memcpy(&head, steps.data, sizeof head);
         steps = slice_skip(steps, sizeof head);
         size_t length = (size_t)head.key_length + head.value_length;
-        if (head.verb > COMMIT_PUT_ELSEWHERE || row_facts(head.kind) == NULL ||
+        if (head.verb > COMMIT_PUT_ELSEWHERE || row_traits(head.kind) == NULL ||
             length > steps.length)
             return false;
         steps = slice_skip(steps, length);
@@ -200,18 +200,18 @@ commit_fail(struct commit *commit, enum error_kind outcome, uint64_t guard_found
 }
 
 static void
-deliver(struct letter *letter)
+deliver(struct loop_message *message)
 {
-    struct commit *commit = container_of(letter, struct commit, letter);
-    check(commit->home == loop_self());
+    struct commit *commit = container_of(message, struct commit, message);
+    check(commit->owner_loop == loop_self());
     commit->done(commit);
 }
 
 void
 commit_answer(struct commit *commit)
 {
-    commit->letter.deliver = deliver;
-    loop_post_answer(commit->home, &commit->letter);
+    commit->message.deliver = deliver;
+    loop_post_answer(commit->owner_loop, &commit->message);
 }
 
 /* Those of one loop go together. */
@@ -219,16 +219,17 @@ void
 commit_answer_all(struct list *commits)
 {
     while (!list_is_empty(commits)) {
-        struct loop *home = list_entry(commits->next, struct commit, letter.node)->home;
-        struct list letters = LIST_INIT(letters);
+        struct loop *owner_loop =
+            list_entry(commits->next, struct commit, message.node)->owner_loop;
+        struct list messages = LIST_INIT(messages);
         list_each_safe(node, commits) {
-            struct commit *commit = list_entry(node, struct commit, letter.node);
-            if (commit->home != home)
+            struct commit *commit = list_entry(node, struct commit, message.node);
+            if (commit->owner_loop != owner_loop)
                 continue;
-            commit->letter.deliver = deliver;
+            commit->message.deliver = deliver;
             list_remove(node);
-            list_push_back(&letters, node);
+            list_push_back(&messages, node);
         }
-        loop_post_answers(home, &letters);
+        loop_post_answers(owner_loop, &messages);
     }
 }

@@ -30,9 +30,9 @@ struct commit_stream {
 
 /* One submitted batch on its way. The engine owns it from submit until it calls done. */
 struct commit {
-    struct letter letter; /* the engine's to use: queue of a worker, way back to the loop */
+    struct loop_message message; /* the engine's to use: queue of a worker, way back to the loop */
     struct store *store;
-    struct loop *home;            /* where done must be called */
+    struct loop *owner_loop;      /* where done must be called */
     struct commit_stream *stream; /* of its writer; NULL: a batch alone */
     struct partition partition;   /* its name lives in the commit */
     struct slice partition_key;   /* partition_key(partition), in the commit */
@@ -47,7 +47,7 @@ struct commit {
     uint64_t guard_found;    /* with ERR_FENCED: what the guard was */
     /* On the home loop, from the loop's own stack, never from within submit; frees the commit. */
     void (*done)(struct commit *commit);
-    void *context; /* of whoever submitted it */
+    void *context; /* of the submitter */
 };
 
 struct commit_step {
@@ -70,7 +70,7 @@ bool commit_is_doomed(struct commit *commit);
 void commit_fail(struct commit *commit, enum error_kind outcome, uint64_t guard_found);
 /* Sends the commit to its home loop, where done is called. From any loop or worker. */
 void commit_answer(struct commit *commit);
-/* All of a list, linked by their letters; empties it. Each loop is woken once. */
+/* All of a list, linked by their messages; empties it. Each loop is woken once. */
 void commit_answer_all(struct list *commits);
 
 struct store_engine {
@@ -104,7 +104,7 @@ struct store {
     _Atomic uint64_t calls;      /* in flight, reads too, + 1 until store_close */
     _Atomic bool is_closing;
     _Atomic uint64_t stream_newest; /* numbers given to streams */
-    struct letter closed;           /* posted by whoever brings calls to 0 */
+    struct loop_message closed;     /* posted when calls reach 0 */
     struct loop *closer_loop;       /* of the fiber in store_close */
     struct fiber *closer;
     bool is_idle;              /* `closed` was delivered */
@@ -114,29 +114,28 @@ struct store {
 void store_init(struct store *store, const struct store_engine *engine, size_t queued_bytes_max);
 /* From now on calls are counted and timed (meter.c). Before the first call. */
 void store_measure(struct store *store, struct metrics *metrics);
-/* Begins a call, which store_close then waits for: the door does it around every function of the
+/* Begins a call, which store_close then waits for: store.c does it around every function of the
  * table; an engine does it around what only that engine offers. Error: ERR_UNAVAILABLE, it has
  * failed or is closing, and the call did not begin. */
 must_use struct error *store_enter(struct store *store, struct arena *arena);
 /* Ends it; the store may be gone afterwards. */
 void store_leave(struct store *store);
 
-/* --- between the shared files ------------------------------------------------------------------
- */
+/* --- between the shared files ----------------------------------------------------------------- */
 
 /* Checks a batch against rows.h and its guards: a mistake is a bug. */
 void store_check_batch(const struct batch *batch, uint64_t guard_expected);
 void store_check_partition(struct partition partition);
 /* Copies a checked batch. */
 struct commit *commit_new(struct store *store, const struct batch *batch, uint64_t guard_expected);
-/* What the meter wants to know: when a call begins, and that one is over. */
+/* For the meter: when a call begins, and that one is over. */
 int64_t meter_begin(const struct store *store);
 void meter_read(const struct store *store, enum row_kind kind, int64_t began, bool failed);
 void meter_commit(const struct store *store, const struct commit *commit);
 /* Gives it to the engine, counts it. */
 void commit_submit(struct commit *commit);
 /* For `done`: the opposite of both. */
-void commit_settle(struct commit *commit);
+void commit_complete(struct commit *commit);
 /* Is there room for another commit, by bytes? */
 bool store_has_room(const struct store *store);
 /* The error that a failed commit's caller gets. */

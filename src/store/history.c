@@ -1,4 +1,4 @@
-/* history.c - history nodes as rows, and reading them as one line of events.
+/* history.c - history nodes as rows, and reading them as one lineage.
  *
  *   key    tree, branch, first event id, range id descending, sequence descending
  *   value  format (1 byte), next event id (8 bytes), the events
@@ -9,10 +9,10 @@
  * Finding the first node is harder, because an orphan may hold the id too, or even begin at it
  * inside a longer node of the run. What is known: owners follow each other with rising range ids,
  * and each goes on where the run was when it came; so of all nodes that hold an id, the highest one
- * is of the run. It may begin anywhere before, and no node on the way tells that none higher
+ * is of the run. It may begin anywhere before, and no node on the way shows that none higher
  * follows: one that ends where the candidate begins, of an older owner, may be an orphan that ends
- * there by chance. So the walk back goes to the beginning of the branch; who knows where a node
- * begins spares it. */
+ * there by chance. So the walk back goes to the beginning of the branch; a caller that knows where
+ * a node begins avoids it. */
 #include "store/history.h"
 
 #include "base/check.h"
@@ -24,7 +24,7 @@
 #define BACK_BYTES_MAX ((size_t)1 << 20)
 
 /* What a read is about, for its helpers. */
-struct history_reader {
+struct node_reader {
     struct store *store;
     struct partition shard;
     const struct history_branch *branch;
@@ -86,7 +86,7 @@ batch_delete_nodes(struct batch *batch, const struct history_branch *branch, int
 /* ---- reading ---- */
 
 static struct error *
-reader_error(const struct history_reader *reader, int64_t event_id, const char *what)
+reader_error(const struct node_reader *reader, int64_t event_id, const char *what)
 {
     char tree[UUID_TEXT_LENGTH + 1], branch[UUID_TEXT_LENGTH + 1];
     uuid_format(&reader->branch->tree, tree);
@@ -97,7 +97,7 @@ reader_error(const struct history_reader *reader, int64_t event_id, const char *
 }
 
 static struct error *
-reader_decode(const struct history_reader *reader, const struct row *row, struct history_node *node)
+reader_decode(const struct node_reader *reader, const struct row *row, struct history_node *node)
 {
     struct uuid tree, branch;
     struct slice key = row->key;
@@ -130,7 +130,7 @@ node_is_above(const struct history_node *one, const struct history_node *other)
 }
 
 /* The walk back from an event id to the node of the run that holds it. */
-struct search {
+struct node_search {
     struct scan scan;
     int64_t event_id;
     bool has_best;
@@ -139,58 +139,58 @@ struct search {
 
 /* One page of the walk. What it reads is large and of no use afterwards. */
 static struct error *
-search_page(const struct history_reader *reader, struct search *search, bool *has_more)
+search_page(const struct node_reader *reader, struct node_search *node_search, bool *has_more)
 {
     scoped(arena_drop) struct arena *scratch = arena_new(0);
-    struct history_reader reading = *reader;
+    struct node_reader reading = *reader;
     reading.arena = scratch;
     struct rows rows;
-    struct error *err = store_scan(reader->store, &search->scan, scratch, &rows);
+    struct error *err = store_scan(reader->store, &node_search->scan, scratch, &rows);
     for (size_t i = 0; err == NULL && i < rows.count; i++) {
         struct history_node node;
         err = reader_decode(&reading, &rows.row[i], &node);
-        bool holds = err == NULL && node.next_event_id > search->event_id;
-        if (holds && (!search->has_best || node_is_above(&node, &search->best))) {
-            search->has_best = true;
-            search->best = node;
-            search->best.events = slice_of(NULL, 0);
+        bool holds = err == NULL && node.next_event_id > node_search->event_id;
+        if (holds && (!node_search->has_best || node_is_above(&node, &node_search->best))) {
+            node_search->has_best = true;
+            node_search->best = node;
+            node_search->best.events = slice_of(NULL, 0);
         }
     }
     if (err != NULL)
         return error_copy(reader->arena, err);
     *has_more = rows.has_more;
     if (rows.has_more)
-        search->scan.to = arena_slice(reader->arena, rows.row[rows.count - 1].key);
+        node_search->scan.to = arena_slice(reader->arena, rows.row[rows.count - 1].key);
     return NULL;
 }
 
 /* Where the node of the run begins that holds event_id. */
 static struct error *
-reader_find_beginning(const struct history_reader *reader, int64_t event_id, int64_t *beginning)
+reader_find_beginning(const struct node_reader *reader, int64_t event_id, int64_t *beginning)
 {
-    struct search search = {.event_id = event_id};
-    search.scan = (struct scan){.partition = reader->shard,
-                                .kind = ROW_HISTORY,
-                                .is_backward = true,
-                                .rows_max = PAGE_ROWS_MAX,
-                                .bytes_max = BACK_BYTES_MAX};
-    search.scan.from = key_of_event(reader->branch, INT64_MIN, reader->arena);
-    search.scan.to = key_of_event(reader->branch, event_id + 1, reader->arena);
+    struct node_search node_search = {.event_id = event_id};
+    node_search.scan = (struct scan){.partition = reader->shard,
+                                     .kind = ROW_HISTORY,
+                                     .is_backward = true,
+                                     .rows_max = PAGE_ROWS_MAX,
+                                     .bytes_max = BACK_BYTES_MAX};
+    node_search.scan.from = key_of_event(reader->branch, INT64_MIN, reader->arena);
+    node_search.scan.to = key_of_event(reader->branch, event_id + 1, reader->arena);
     bool has_more = true;
     while (has_more) {
-        struct error *err = search_page(reader, &search, &has_more);
+        struct error *err = search_page(reader, &node_search, &has_more);
         if (err != NULL)
             return err;
     }
-    if (!search.has_best)
+    if (!node_search.has_best)
         return reader_error(reader, event_id, "no node");
-    *beginning = search.best.first_event_id;
+    *beginning = node_search.best.first_event_id;
     return NULL;
 }
 
 /* Adds the nodes among `rows` that continue the page. page->node has room for all of them. */
 static struct error *
-page_take_rows(const struct history_reader *reader, const struct rows *rows, size_t bytes_max,
+page_take_rows(const struct node_reader *reader, const struct rows *rows, size_t bytes_max,
                size_t *bytes, struct history_page *page)
 {
     for (size_t i = 0; i < rows->count; i++) {
@@ -222,7 +222,7 @@ page_grow(struct history_page *page, size_t more, struct arena *arena)
 
 /* Fills the page from page->next_event_id on, where a node of the run begins. */
 static struct error *
-reader_fill(const struct history_reader *reader, int64_t to_event_id, size_t bytes_max,
+reader_fill(const struct node_reader *reader, int64_t to_event_id, size_t bytes_max,
             struct history_page *page)
 {
     size_t bytes = 0;
@@ -257,7 +257,7 @@ store_read_history_on(struct store *store, struct partition shard,
     check_that(from_event_id <= to_event_id, "events %lld to %lld", (long long)from_event_id,
                (long long)to_event_id);
     *page = (struct history_page){.next_event_id = from_event_id};
-    struct history_reader reader = {store, shard, branch, arena};
+    struct node_reader reader = {store, shard, branch, arena};
     struct error *err = reader_fill(&reader, to_event_id, bytes_max, page);
     if (page->next_event_id > to_event_id)
         page->next_event_id = to_event_id; /* the last node reaches further */
@@ -269,7 +269,7 @@ store_read_history(struct store *store, struct partition shard, const struct his
                    int64_t from_event_id, int64_t to_event_id, size_t bytes_max,
                    struct arena *arena, struct history_page *page)
 {
-    struct history_reader reader = {store, shard, branch, arena};
+    struct node_reader reader = {store, shard, branch, arena};
     *page = (struct history_page){.next_event_id = from_event_id};
     if (from_event_id < to_event_id) {
         struct error *err = reader_find_beginning(&reader, from_event_id, &from_event_id);

@@ -165,13 +165,13 @@ TEST(key, a_partition_reads_back_and_no_key_of_one_begins_anothers)
 
 TEST(rows, every_kind_has_facts_and_nothing_else_has)
 {
-    EXPECT(row_facts(0) == NULL);
-    EXPECT(row_facts(ROW_KIND_END) == NULL);
-    EXPECT(row_facts((enum row_kind)1000) == NULL);
+    EXPECT(row_traits(0) == NULL);
+    EXPECT(row_traits(ROW_KIND_END) == NULL);
+    EXPECT(row_traits((enum row_kind)1000) == NULL);
     for (enum row_kind kind = 1; kind < ROW_KIND_END; kind++) {
-        EXPECT(row_facts(kind) != NULL && row_facts(kind)->name != NULL);
-        EXPECT(row_facts(kind)->partition < PARTITION_KIND_END);
+        EXPECT(row_traits(kind) != NULL && row_traits(kind)->name != NULL);
+        EXPECT(row_traits(kind)->partition < PARTITION_KIND_END);
     }
-    EXPECT_TEXT(row_facts(ROW_HISTORY)->name, "history-node");
-    EXPECT(row_facts(ROW_TIMER)->life == ROW_ONCE && row_facts(ROW_TIMER)->access == ROW_FORWARD);
+    EXPECT_TEXT(row_traits(ROW_HISTORY)->name, "history-node");
+    EXPECT(row_traits(ROW_TIMER)->life == ROW_ONCE && row_traits(ROW_TIMER)->access == ROW_FORWARD);
 }

@@ -1,9 +1,9 @@
-/* meter.c - how often the store is asked, how long it takes, how often it fails, as /metrics tells.
+/* meter.c - how often the store is called, how long calls take, how often they fail: for /metrics.
  *
  * Operators know these series from Cadence, whose store has a call for everything. Here a call is
  * named after the one there that is nearest: reading a row of a run is GetWorkflowExecution, a
  * commit of a shard is UpdateWorkflowExecution. The time of a commit begins when it is given to the
- * engine and ends when its loop hears the answer, so waiting for a group is part of it. */
+ * engine and ends when its loop gets the answer, so waiting for a group is part of it. */
 #include "base/check.h"
 #include "base/memory.h"
 #include "fiber/clock.h"
@@ -89,11 +89,11 @@ store_measure(struct store *store, struct metrics *metrics)
     check(store->meter == NULL);
     struct store_meter *meter = memory_zalloc(1, sizeof *meter);
     for (int kind = 1; kind < ROW_KIND_END; kind++) {
-        const struct row_facts *facts = row_facts((enum row_kind)kind);
-        if (facts == NULL)
+        const struct row_traits *traits = row_traits((enum row_kind)kind);
+        if (traits == NULL)
             continue;
-        check_that(reads[kind] != NULL, "%s rows have no name for operators", facts->name);
-        meter->reads[kind] = find_series(metrics, reads[kind], facts->partition);
+        check_that(reads[kind] != NULL, "%s rows have no name for operators", traits->name);
+        meter->reads[kind] = find_series(metrics, reads[kind], traits->partition);
     }
     for (int kind = 1; kind < PARTITION_KIND_END; kind++) {
         check(commits[kind] != NULL);

@@ -74,14 +74,14 @@ enum row_kind {
         ROW_KIND_END
 };
 
-struct row_facts {
+struct row_traits {
     enum partition_kind partition;
     enum row_access access;
     enum row_life life;
     const char *name;
 };
-/* The line of the table; NULL for a number that is no kind. */
-const struct row_facts *row_facts(enum row_kind kind);
+/* The line of the table; NULL for a number that is not a kind. */
+const struct row_traits *row_traits(enum row_kind kind);
 
 #define PARTITION_OF_SYSTEM     ((struct partition){.kind = PARTITION_SYSTEM})
 #define PARTITION_OF_DOMAINS    ((struct partition){.kind = PARTITION_DOMAINS})

@@ -1,16 +1,17 @@
-/* store.c - the door: checks callers against rows.h, counts what is in flight, asks the engine.
+/* store.c - the front of every engine: checks callers against rows.h, counts what is in flight,
+ * asks the engine.
  *
  * Every mistake a caller can make is found here, on every engine and in every build: an engine
  * such as rocks would answer some of them with silence (a backward scan of unflushed forward rows
  * finds nothing), and memory would forgive what rocks does not.
  *
  * Closing: `calls` counts calls in flight, plus one for the open store. store_close gives
- * that one back; whoever brings the count to 0 tells the fiber that closes. So nobody polls. Who
- * enters is counted first and asks then whether the store is open: asked the other way round, a
+ * that one back; the call that brings the count to 0 wakes the fiber that closes, so nothing has to
+ * poll. A call is counted first and asks then whether the store is open; the other way round, a
  * close on another loop could come in between. The count never leaves 0 again. */
 #include "base/check.h"
 #include "base/memory.h"
-#include "fiber/mark.h"
+#include "fiber/probe.h"
 #include "store/engine.h"
 #include "store/key.h"
 
@@ -60,9 +61,9 @@ store_enter(struct store *store, struct arena *arena)
 }
 
 static void
-store_idle(struct letter *letter)
+store_idle(struct loop_message *message)
 {
-    struct store *store = container_of(letter, struct store, closed);
+    struct store *store = container_of(message, struct store, closed);
     store->is_idle = true;
     fiber_wake(store->closer);
 }
@@ -115,35 +116,51 @@ store_check_partition(struct partition partition)
     check(partition.kind == PARTITION_TASK_LIST || partition.name.length == 0);
 }
 
-static const struct row_facts *
+static const struct row_traits *
 check_kind(struct partition partition, enum row_kind kind)
 {
     store_check_partition(partition);
-    const struct row_facts *facts = row_facts(kind);
-    check_that(facts != NULL, "row kind %d", (int)kind);
-    check_that(facts->partition == partition.kind, "%s rows do not live in partitions of kind %d",
-               facts->name, (int)partition.kind);
-    return facts;
+    const struct row_traits *traits = row_traits(kind);
+    check_that(traits != NULL, "row kind %d", (int)kind);
+    check_that(traits->partition == partition.kind, "%s rows do not live in partitions of kind %d",
+               traits->name, (int)partition.kind);
+    return traits;
 }
 
 static void
 check_step(struct partition partition, const struct batch_step *step)
 {
-    const struct row_facts *facts = check_kind(partition, step->kind);
+    const struct row_traits *traits = check_kind(partition, step->kind);
     if (step->verb == BATCH_DELETE)
-        check_that(facts->life != ROW_ONCE_RANGE, "%s rows are deleted by ranges only",
-                   facts->name);
+        check_that(traits->life != ROW_ONCE_RANGE, "%s rows are deleted by ranges only",
+                   traits->name);
     if (step->verb != BATCH_DELETE_RANGE)
         return;
-    check_that(facts->life != ROW_ONCE, "%s rows are deleted one by one only", facts->name);
+    check_that(traits->life != ROW_ONCE, "%s rows are deleted one by one only", traits->name);
     check_that(step->value.length == 0 || slice_compare(step->key, step->value) <= 0,
-               "a range of %s rows ends before it begins", facts->name);
+               "a range of %s rows ends before it begins", traits->name);
+}
+
+/* What the batch says of its steps. */
+static void
+batch_check(const struct batch *batch)
+{
+    check((batch->first == NULL) == (batch->count == 0) && *batch->last == NULL);
+    if (!CHECK_DEEPLY)
+        return;
+    size_t count = 0, bytes = 0;
+    for (const struct batch_step *step = batch->first; step != NULL; step = step->next) {
+        count++;
+        bytes += step->key.length + step->head.length + step->value.length;
+    }
+    check(count == batch->count && bytes == batch->bytes);
 }
 
 void
 store_check_batch(const struct batch *batch, uint64_t guard_expected)
 {
     store_check_partition(batch->partition);
+    batch_check(batch);
     check_that(batch->guard_next > 0, "a written partition has no guard 0");
     check_that(batch->guard_next >= guard_expected, "the guard would fall from %llu to %llu",
                (unsigned long long)guard_expected, (unsigned long long)batch->guard_next);
@@ -165,7 +182,7 @@ commit_submit(struct commit *commit)
 }
 
 void
-commit_settle(struct commit *commit)
+commit_complete(struct commit *commit)
 {
     struct store *store = commit->store;
     size_t before = atomic_fetch_sub(&store->queued_bytes, commit->bytes);
@@ -207,7 +224,7 @@ single_done(struct commit *commit)
     single->guard_found = commit->guard_found;
     single->is_done = true;
     fiber_wake(single->fiber);
-    commit_settle(commit);
+    commit_complete(commit);
 }
 
 struct error *
@@ -235,7 +252,7 @@ store_commit(struct store *store, const struct batch *batch, uint64_t guard_expe
     if (!single.failed)
         return NULL;
     if (single.outcome == ERR_FENCED)
-        mark("store_fenced");
+        probe("store_fenced");
     return commit_error(batch->partition, single.outcome, guard_expected, single.guard_found,
                         arena);
 }
@@ -274,9 +291,9 @@ store_get(struct store *store, struct partition partition, enum row_kind kind, s
 struct error *
 store_scan(struct store *store, const struct scan *scan, struct arena *arena, struct rows *rows)
 {
-    const struct row_facts *facts = check_kind(scan->partition, scan->kind);
-    check_that(!scan->is_backward || facts->access == ROW_ORDERED,
-               "%s rows are scanned forward only", facts->name);
+    const struct row_traits *traits = check_kind(scan->partition, scan->kind);
+    check_that(!scan->is_backward || traits->access == ROW_ORDERED,
+               "%s rows are scanned forward only", traits->name);
     struct error *err = store_enter(store, arena);
     if (err != NULL)
         return err;
@@ -295,9 +312,9 @@ struct error *
 store_walk(struct store *store, enum row_kind kind, const struct walk_row *after, size_t rows_max,
            struct arena *arena, struct walk_rows *rows)
 {
-    const struct row_facts *facts = row_facts(kind);
-    check_that(facts != NULL, "row kind %d", (int)kind);
-    check_that(facts->access == ROW_ORDERED, "%s rows are not walked", facts->name);
+    const struct row_traits *traits = row_traits(kind);
+    check_that(traits != NULL, "row kind %d", (int)kind);
+    check_that(traits->access == ROW_ORDERED, "%s rows are not walked", traits->name);
     check(rows_max > 0);
     if (after != NULL)
         check_kind(after->partition, kind);

@@ -1,4 +1,4 @@
-/* store.h - the only door to durable state: an ordered map of partitions, each fenced by a guard.
+/* store.h - the only way to durable state: an ordered map of partitions, each fenced by a guard.
  *
  * Promises, kept by every engine and proven on each by contract.c:
  *   1. A commit is atomic within one partition: the whole batch is durable, or none of it.
@@ -11,10 +11,10 @@
  *   4. Readers see what is durable, all of each batch or nothing, and nothing that a crash could
  * take back. Who waited for a commit reads it.
  *   5. ERR_OUTCOME_UNKNOWN means it may have landed: forget what you cached, take the partition
- * anew, read again.
+ * again, and read again.
  *   6. A failed write or sync of a local log fails everything that waits (ERR_OUTCOME_UNKNOWN) and
- * everything after it (ERR_UNAVAILABLE, reads too) until the store is opened anew; only what replay
- * shows is true.
+ * everything after it (ERR_UNAVAILABLE, reads too) until the store is opened again; only what
+ * replay shows is true.
  *   7. A batch is copied when it is submitted; what comes out of a read lives in the caller's
  * arena. The steps of a batch take effect in their order.
  *
@@ -34,8 +34,7 @@
 
 struct store; /* each engine has its own */
 
-/* --- batches: a value in an arena --------------------------------------------------------------
- */
+/* --- batches: a value in an arena ------------------------------------------------------------- */
 
 enum batch_verb { BATCH_PUT, BATCH_DELETE, BATCH_DELETE_RANGE };
 struct batch_step {
@@ -68,10 +67,9 @@ void batch_delete(struct batch *batch, enum row_kind kind, struct slice key);
 void batch_delete_range(struct batch *batch, enum row_kind kind, struct slice from,
                         struct slice to);
 
-/* --- writing -----------------------------------------------------------------------------------
- */
+/* --- writing ---------------------------------------------------------------------------------- */
 
-/* Makes one batch durable, if the guard is `guard_expected`. Yields; deaf to cancel while the
+/* Makes one batch durable, if the guard is `guard_expected`. Yields; ignores cancellation while the
  * outcome is open. Errors: ERR_FENCED (nothing was written; the message tells both guards),
  * ERR_OUTCOME_UNKNOWN, ERR_BUSY (nothing was written, retry later), ERR_UNAVAILABLE (the store has
  * failed or is closing). */
@@ -112,13 +110,14 @@ uint64_t writer_guard(const struct writer *writer);
  * those who wait for its ticket go on: tickets up to `durable` are durable; and for one last call
  * when the writer fails: `failure` is set. The callback must not yield; it may submit. */
 void writer_on_durable(struct writer *writer,
-                       void (*told)(void *context, ticket_t durable, const struct error *failure),
+                       void (*on_durable)(void *context, ticket_t durable,
+                                          const struct error *failure),
                        void *context);
-/* Waits until nothing is in flight, then frees it. Yields; deaf to cancel. Nobody may submit or
- * begin to wait meanwhile. */
+/* Waits until nothing is in flight, then frees it. Yields; ignores cancellation. Nobody may submit
+ * or begin to wait meanwhile. */
 void writer_close(struct writer *writer);
 
-/* --- reading: all yield, deaf to cancel; ERR_UNAVAILABLE, ERR_CORRUPT, ERR_IO ---------------- */
+/* --- reading: all yield, cannot be cancelled; ERR_UNAVAILABLE, ERR_CORRUPT, ERR_IO ------------ */
 
 /* The guard of a partition; 0 if it was never written. */
 must_use struct error *store_guard(struct store *store, struct partition partition,
@@ -176,14 +175,13 @@ must_use struct error *store_walk_guards(struct store *store, const struct parti
                                          size_t count_max, struct arena *arena,
                                          struct walk_guard **guards, size_t *count);
 
-/* --- life ----------------------------------------------------------------------------------------
- */
+/* --- life ------------------------------------------------------------------------------------- */
 
 /* NULL while the store works; else the failure that stopped it. */
 const char *store_failure(const struct store *store);
 /* Waits for what is in flight, on all loops, then closes and frees. No writer may be open; what
  * begins meanwhile gets ERR_UNAVAILABLE. No loop may begin a call once this may have returned: the
- * store is memory that is gone. Yields; deaf to cancel. */
+ * store is memory that is gone. Yields; ignores cancellation. */
 void store_close(struct store *store);
 
 #endif

@@ -5,8 +5,8 @@
 #include <unistd.h>
 
 #include "base/test.h"
-#include "store/contract.h"
 #include "store/engine.h"
+#include "store/test/contract.h"
 
 #define SHARD(n) PARTITION_OF_SHARD(n)
 
@@ -34,7 +34,7 @@ is_refused(void (*body)(struct arena *arena), const char *part)
 }
 
 static void
-put_into_a_foreign_partition(struct arena *arena)
+put_into_another_partition(struct arena *arena)
 {
     struct batch *batch = batch_new(arena, PARTITION_OF_DOMAINS, 1);
     batch_put(batch, ROW_RUN, TEXT("k"), TEXT("v"));
@@ -103,7 +103,7 @@ walk_forward_rows(struct arena *arena)
 }
 
 static void
-read_a_foreign_kind(struct arena *arena)
+read_another_kind(struct arena *arena)
 {
     bool found;
     struct slice value;
@@ -121,14 +121,14 @@ name_a_shard(struct arena *arena)
 
 TEST(store, mistakes_against_the_table_of_rows_are_refused)
 {
-    EXPECT(is_refused(put_into_a_foreign_partition, "run rows do not live in"));
+    EXPECT(is_refused(put_into_another_partition, "run rows do not live in"));
     EXPECT(is_refused(put_an_unknown_kind, "row kind"));
     EXPECT(is_refused(delete_one_row_of_ranges, "history-node rows are deleted by ranges only"));
     EXPECT(is_refused(delete_a_range_of_single_rows, "timer rows are deleted one by one only"));
     EXPECT(is_refused(delete_a_range_turned_round, "ends before it begins"));
     EXPECT(is_refused(scan_forward_rows_backwards, "timer rows are scanned forward only"));
     EXPECT(is_refused(walk_forward_rows, "run rows are not walked"));
-    EXPECT(is_refused(read_a_foreign_kind, "domain rows do not live in"));
+    EXPECT(is_refused(read_another_kind, "domain rows do not live in"));
     EXPECT(is_refused(name_a_shard, "partition.name.length == 0"));
 }
 

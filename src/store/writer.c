@@ -2,19 +2,20 @@
  *
  * Batches go to the engine as they come; the engine performs those of one loop and partition in
  * order, and breaks the stream when one fails (engine.h). So answers come in order too, and two
- * numbers tell all: tickets up to `durable` are durable, tickets up to `newest` were given out. The
- * first answer that is a failure becomes the writer's failure: every ticket above `durable` has it.
+ * numbers are enough: tickets up to `durable` are durable, tickets up to `newest` were given out.
+ * The first answer that is a failure becomes the writer's failure: every ticket above `durable` has
+ * it.
  *
  * A waiter is a struct on its fiber's stack, in a list ordered by ticket. It is resolved by
- * writing the answer into it, so a fiber that wakes up needs the writer no more: the writer may be
- * closed as soon as nothing is in flight.
+ * writing the answer into it, so a fiber that wakes up no longer needs the writer: the writer may
+ * be closed as soon as nothing is in flight.
  *
  * Invariants:
  *   1. durable + in_flight == newest, unless the writer has failed.
  *   2. Every waiter's ticket is above durable; no waiter is left once the writer has failed. */
 #include "base/check.h"
 #include "base/memory.h"
-#include "fiber/mark.h"
+#include "fiber/probe.h"
 #include "store/engine.h"
 #include "store/key.h"
 
@@ -32,11 +33,11 @@ struct writer {
     struct error *failure;
     struct list waiters; /* struct waiter, lowest ticket first */
     struct fiber *closer;
-    void (*told)(void *context, ticket_t durable, const struct error *failure);
-    void *told_context;
+    void (*on_durable)(void *context, ticket_t durable, const struct error *failure);
+    void *on_durable_context;
 };
 
-struct waiter {
+struct ticket_waiter {
     struct list node;
     ticket_t ticket;
     struct fiber *fiber;
@@ -44,6 +45,19 @@ struct waiter {
     bool is_resolved;
     struct error *failure; /* the answer */
 };
+
+/* 2 */
+static void
+waiters_check(const struct writer *writer)
+{
+    ticket_t before = writer->durable + 1;
+    list_each(node, &writer->waiters) {
+        const struct ticket_waiter *ticket_waiter = list_entry(node, struct ticket_waiter, node);
+        check(ticket_waiter->ticket >= before && ticket_waiter->ticket <= writer->newest);
+        check(!ticket_waiter->is_resolved && ticket_waiter->failure == NULL);
+        before = ticket_waiter->ticket;
+    }
+}
 
 static void
 writer_check(const struct writer *writer)
@@ -54,6 +68,8 @@ writer_check(const struct writer *writer)
         check(writer->durable + writer->in_flight == writer->newest);
     else
         check(list_is_empty(&writer->waiters)); /* 2 */
+    if (CHECK_DEEPLY)
+        waiters_check(writer);
 }
 
 struct writer *
@@ -106,11 +122,11 @@ writer_guard(const struct writer *writer)
 
 void
 writer_on_durable(struct writer *writer,
-                  void (*told)(void *context, ticket_t durable, const struct error *failure),
+                  void (*on_durable)(void *context, ticket_t durable, const struct error *failure),
                   void *context)
 {
-    writer->told = told;
-    writer->told_context = context;
+    writer->on_durable = on_durable;
+    writer->on_durable_context = context;
 }
 
 /* ---- answers ---- */
@@ -120,14 +136,14 @@ static void
 writer_resolve(struct writer *writer, ticket_t ticket)
 {
     list_each_safe(node, &writer->waiters) {
-        struct waiter *waiter = list_entry(node, struct waiter, node);
-        if (waiter->ticket > ticket)
+        struct ticket_waiter *ticket_waiter = list_entry(node, struct ticket_waiter, node);
+        if (ticket_waiter->ticket > ticket)
             break;
         list_remove(node);
-        waiter->is_resolved = true;
-        if (waiter->ticket > writer->durable)
-            waiter->failure = error_copy(waiter->arena, writer->failure);
-        fiber_wake(waiter->fiber);
+        ticket_waiter->is_resolved = true;
+        if (ticket_waiter->ticket > writer->durable)
+            ticket_waiter->failure = error_copy(ticket_waiter->arena, writer->failure);
+        fiber_wake(ticket_waiter->fiber);
     }
 }
 
@@ -137,12 +153,13 @@ writer_fail(struct writer *writer, struct error *failure)
     check(writer->failure == NULL);
     writer->failure = failure;
     if (failure->kind == ERR_FENCED)
-        mark("store_fenced");
+        probe("store_fenced");
     if (failure->kind == ERR_OUTCOME_UNKNOWN)
-        mark("store_outcome_unknown");
-    ticket_t newest = writer->newest; /* told may submit: those tickets fail by themselves */
-    if (writer->told != NULL)
-        writer->told(writer->told_context, writer->durable, failure);
+        probe("store_outcome_unknown");
+    ticket_t newest =
+        writer->newest; /* the callback may submit: those tickets fail by themselves */
+    if (writer->on_durable != NULL)
+        writer->on_durable(writer->on_durable_context, writer->durable, failure);
     writer_resolve(writer, newest);
 }
 
@@ -156,8 +173,8 @@ writer_take_answer(struct writer *writer, const struct commit *commit)
     if (commit->failed)
         return;
     writer->durable++;
-    if (writer->told != NULL)
-        writer->told(writer->told_context, writer->durable, NULL);
+    if (writer->on_durable != NULL)
+        writer->on_durable(writer->on_durable_context, writer->durable, NULL);
     writer_resolve(writer, writer->durable);
 }
 
@@ -165,10 +182,10 @@ static void
 writer_done(struct commit *commit)
 {
     struct writer *writer = commit->context;
-    check(writer->in_flight > 0);
+    check(writer->in_flight > 0 && commit->stream == &writer->stream);
     writer->in_flight--;
     writer_take_answer(writer, commit);
-    commit_settle(commit);
+    commit_complete(commit);
     writer_check(writer);
     if (writer->in_flight == 0 && writer->closer != NULL)
         fiber_wake(writer->closer);
@@ -200,13 +217,13 @@ writer_submit(struct writer *writer, const struct batch *batch)
 
 /* Behind the last one that does not wait for more; mostly that is the end. */
 static void
-writer_add_waiter(struct writer *writer, struct waiter *waiter)
+writer_add_waiter(struct writer *writer, struct ticket_waiter *ticket_waiter)
 {
     struct list *position = &writer->waiters;
     while (position->prev != &writer->waiters &&
-           list_entry(position->prev, struct waiter, node)->ticket > waiter->ticket)
+           list_entry(position->prev, struct ticket_waiter, node)->ticket > ticket_waiter->ticket)
         position = position->prev;
-    list_insert_before(position, &waiter->node);
+    list_insert_before(position, &ticket_waiter->node);
 }
 
 struct error *
@@ -220,15 +237,15 @@ writer_wait(struct writer *writer, ticket_t ticket, struct arena *arena)
     if (writer->failure != NULL)
         return error_copy(arena, writer->failure);
 
-    struct waiter waiter = {.ticket = ticket, .fiber = fiber_self(), .arena = arena};
-    check(waiter.fiber != NULL);
-    writer_add_waiter(writer, &waiter);
+    struct ticket_waiter ticket_waiter = {.ticket = ticket, .fiber = fiber_self(), .arena = arena};
+    check(ticket_waiter.fiber != NULL);
+    writer_add_waiter(writer, &ticket_waiter);
     enum wake wake = WAKE_READY;
-    while (!waiter.is_resolved && wake == WAKE_READY)
+    while (!ticket_waiter.is_resolved && wake == WAKE_READY)
         wake = fiber_wait(NEVER);
-    if (waiter.is_resolved) /* the writer may be gone */
-        return waiter.failure;
-    list_remove(&waiter.node);
+    if (ticket_waiter.is_resolved) /* the writer may be gone */
+        return ticket_waiter.failure;
+    list_remove(&ticket_waiter.node);
     return wake_error(wake, arena, "waiting for a commit");
 }
 

@@ -1,11 +1,11 @@
 /* activity.c - an activity of the server's own: its start, its work, its report. See worker.h.
  *
  * Reports are repeated while it is in doubt whether they arrived: a second one finds the activity
- * gone, which is the same. What is never reported is covered by the activity's timeouts. */
-#include "api/starting.h"
+ * gone, which is as good. The activity's timeouts cover one that is never reported. */
+#include "api/worker/start_attempt.h"
 #include "base/check.h"
 #include "fiber/clock.h"
-#include "fiber/mark.h"
+#include "fiber/probe.h"
 #include "system/inside.h"
 #include "wire/message.h"
 #include "wire/presence.h"
@@ -46,7 +46,7 @@ is_over(const struct error *err)
     return err->kind == ERR_ENTITY_NOT_EXISTS || err->kind == ERR_ALREADY_COMPLETED;
 }
 
-/* Once. ERR_BUSY: it is not known to be recorded, and may be soon. */
+/* Once. ERR_BUSY: it may not be recorded; worth another attempt. */
 static struct error *
 beat(struct system_task *task, const struct activity_report *report, struct arena *arena)
 {
@@ -73,7 +73,7 @@ system_heartbeat(struct system_task *task, struct slice details)
     struct activity_report report = report_of(task, details, arena);
     struct error *err = beat(task, &report, arena);
     for (int i = 0; i < REPORTS_MAX && err != NULL && err->kind == ERR_BUSY; i++) {
-        mark("system_heartbeat_again");
+        probe("system_heartbeat_again");
         struct error *stopped = fiber_sleep(REPORT_PAUSE << i, arena);
         err = stopped != NULL ? stopped : beat(task, &report, arena);
     }
@@ -81,7 +81,7 @@ system_heartbeat(struct system_task *task, struct slice details)
 }
 
 static struct error *
-tell(const struct system_task *task, const struct error *failed, struct slice result)
+report_outcome(const struct system_task *task, const struct error *failed, struct slice result)
 {
     struct engine *engine = task->parts->engine;
     struct activity_report report = report_of(task, result, task->arena);
@@ -100,25 +100,25 @@ static void
 report(const struct system_task *task, const struct error *failed, struct slice result)
 {
     for (int i = 0; i < REPORTS_MAX; i++) {
-        struct error *err = tell(task, failed, result);
+        struct error *err = report_outcome(task, failed, result);
         if (err == NULL || is_over(err) || err->kind == ERR_BAD_REQUEST)
             return;
-        mark("system_report_again");
+        probe("system_report_again");
         if (fiber_sleep(REPORT_PAUSE << i, task->arena) != NULL)
             return;
     }
 }
 
 static struct system_task
-task_of(struct system_frame *frame, const struct starting *starting)
+task_of(struct system_frame *frame, const struct start_attempt *start_attempt)
 {
-    const STORED(PendingActivity) *activity = starting->activity.activity;
+    const STORED(PendingActivity) *activity = start_attempt->activity.activity;
     return (struct system_task){
         .parts = &frame->parts,
-        .arena = starting->arena,
-        .key = {starting->task->run_domain_id, starting->task->workflow_id,
-                starting->activity.run_id},
-        .workflow_type = starting->activity.workflow_type->name,
+        .arena = start_attempt->arena,
+        .key = {start_attempt->task->run_domain_id, start_attempt->task->workflow_id,
+                start_attempt->activity.run_id},
+        .workflow_type = start_attempt->activity.workflow_type->name,
         .activity_id = activity->activity_id,
         .attempt = activity->attempt,
         .scheduled_time = activity->first_scheduled_time,
@@ -131,13 +131,13 @@ task_of(struct system_frame *frame, const struct starting *starting)
 }
 
 static void
-run(struct system_frame *frame, const struct starting *starting)
+run(struct system_frame *frame, const struct start_attempt *start_attempt)
 {
-    const STORED(PendingActivity) *activity = starting->activity.activity;
+    const STORED(PendingActivity) *activity = start_attempt->activity.activity;
     const char *type = activity->activity_type == NULL ? "" : activity->activity_type->name;
     const struct system_activity *found =
-        system_find_activity(frame, starting->task->domain_id, type);
-    struct system_task task = task_of(frame, starting);
+        system_find_activity(frame, start_attempt->task->domain_id, type);
+    struct system_task task = task_of(frame, start_attempt);
     struct slice result = {0};
     struct error *err;
     if (found == NULL)
@@ -145,7 +145,7 @@ run(struct system_frame *frame, const struct starting *starting)
     else
         err = found->run(&task, &result);
     if (task.is_gone || (fiber_is_cancelled() && !task.is_cancel_requested))
-        mark("system_activity_left"); /* its timeouts see to the rest */
+        probe("system_activity_left"); /* its timeouts do the rest */
     else
         report(&task, err, result);
 }
@@ -154,18 +154,18 @@ bool
 work_on_activity(struct system_frame *frame, const struct task *task)
 {
     scoped(arena_drop) struct arena *arena = arena_new(0);
-    struct starting starting = {.engine = frame->parts.engine,
-                                .matching = frame->parts.matching,
-                                .task = task,
-                                .identity = SYSTEM_IDENTITY,
-                                .arena = arena};
+    struct start_attempt start_attempt = {.engine = frame->parts.engine,
+                                          .matching = frame->parts.matching,
+                                          .task = task,
+                                          .identity = SYSTEM_IDENTITY,
+                                          .arena = arena};
     fiber_set_deadline(clock_monotonic() + DECISION_TIME);
-    enum starting_end end = starting_record(&starting);
+    enum start_outcome end = start_attempt_record(&start_attempt);
     if (end != STARTED)
         return end != START_IN_DOUBT;
-    int64_t most = starting.activity.activity->start_to_close;
+    int64_t most = start_attempt.activity.activity->start_to_close;
     check(most > 0);
     fiber_set_deadline(clock_monotonic() + most * NS_PER_S);
-    run(frame, &starting);
+    run(frame, &start_attempt);
     return true;
 }

@@ -1,9 +1,8 @@
-/* bulk.c - the workflow of a batch: one activity, and another one with what was done so far when
- * it is tuned. See bulk.h. */
+/* bulk.c - the workflow of a batch job: one activity, and when it is tuned another one that goes on
+ * where the first stopped. See bulk.h. */
 #include "system/bulk.h"
 
-#include <stdio.h>
-
+#include "base/check.h"
 #include "system/fold.h"
 #include "system/types.h"
 #include "wire/message.h"
@@ -13,7 +12,7 @@
 #define RETRY_COEFFICIENT 1.7
 #define RETRY_LONGEST     300
 
-struct state {
+struct bulk_state {
     struct slice input;
     int64_t rate, concurrency; /* as tuned; 0: as started */
     int64_t activities;        /* so far */
@@ -26,7 +25,7 @@ struct state {
 };
 
 static void
-fold_signal(struct state *state, const API(HistoryEvent) *event, struct arena *arena)
+fold_signal(struct bulk_state *state, const API(HistoryEvent) *event, struct arena *arena)
 {
     int64_t rate, concurrency;
     const API(WorkflowExecutionSignaledEventAttributes) *attributes =
@@ -44,7 +43,7 @@ fold_signal(struct state *state, const API(HistoryEvent) *event, struct arena *a
 static void
 fold(void *context, const API(HistoryEvent) *event, struct arena *arena)
 {
-    struct state *state = context;
+    struct bulk_state *state = context;
     switch (event->attributes_case) {
     case EVENT_KIND(WORKFLOW_EXECUTION_STARTED):
         state->input =
@@ -72,6 +71,13 @@ fold(void *context, const API(HistoryEvent) *event, struct arena *arena)
     }
 }
 
+static void
+bulk_state_check(const struct bulk_state *state)
+{
+    check(state->rate >= 0 && state->concurrency >= 0 && state->activities >= 0);
+    check(!state->is_working || state->activities > 0);
+}
+
 static const char *
 activity_id(int64_t number, struct arena *arena)
 {
@@ -89,14 +95,15 @@ retry_policy(const struct bulk_params *params, struct arena *arena)
 }
 
 static void
-schedule(const struct state *state, const struct bulk_params *params, bool is_second,
+schedule(const struct bulk_state *state, const struct bulk_params *params, bool is_second,
          struct system_decider *decider)
 {
+    check(!state->is_working); /* one activity at a time */
     struct bulk_order order = {
         .params = state->input, .rate = state->rate, .concurrency = state->concurrency};
     if (state->end.how == FOLD_CANCELED)
         order.progress = state->end.details;
-    system_schedule(decider, &(struct system_activity_wish){
+    system_schedule(decider, &(struct system_activity_order){
                                  .id = activity_id(state->activities, decider->arena),
                                  .type = is_second ? BULK_ACTIVITY_V2 : BULK_ACTIVITY,
                                  .list = BULK_LIST,
@@ -107,8 +114,9 @@ schedule(const struct state *state, const struct bulk_params *params, bool is_se
 }
 
 static void
-ask_cancel(const struct state *state, struct system_decider *decider)
+ask_cancel(const struct bulk_state *state, struct system_decider *decider)
 {
+    check(state->is_working && !state->is_cancel_asked);
     API(Decision) *decision = system_decide(
         decider, API_VALUE(DECISION__ATTRIBUTES_REQUEST_CANCEL_ACTIVITY_TASK_DECISION_ATTRIBUTES));
     decision->request_cancel_activity_task_decision_attributes =
@@ -118,7 +126,7 @@ ask_cancel(const struct state *state, struct system_decider *decider)
 }
 
 static void
-decide_next(const struct state *state, const struct bulk_params *params, bool is_second,
+decide_next(const struct bulk_state *state, const struct bulk_params *params, bool is_second,
             struct system_decider *decider)
 {
     switch (state->end.how) {
@@ -141,11 +149,12 @@ decide_next(const struct state *state, const struct bulk_params *params, bool is
 }
 
 static void
-decide_as(const struct state *state, bool is_second, struct system_decider *decider)
+decide_as(const struct bulk_state *state, bool is_second, struct system_decider *decider)
 {
     struct bulk_params params;
     struct error *err = bulk_read_params(state->input, decider->arena, &params);
     bool wants_cancel = state->is_cancel_requested || (is_second && state->is_tuned);
+    bulk_state_check(state);
     if (err != NULL)
         system_fail(decider, BULK_FINAL, slice_text(err->message));
     else if (!state->is_working)
@@ -169,13 +178,13 @@ decide_second(void *state, struct system_decider *decider)
 const struct system_workflow bulk_workflow = {.type = BULK_TYPE,
                                               .list = BULK_LIST,
                                               .domain = BULK_DOMAIN,
-                                              .state_size = sizeof(struct state),
+                                              .state_size = sizeof(struct bulk_state),
                                               .fold = fold,
                                               .decide = decide};
 
 const struct system_workflow bulk_workflow_v2 = {.type = BULK_TYPE_V2,
                                                  .list = BULK_LIST,
                                                  .domain = BULK_DOMAIN,
-                                                 .state_size = sizeof(struct state),
+                                                 .state_size = sizeof(struct bulk_state),
                                                  .fold = fold,
                                                  .decide = decide_second};

@@ -1,19 +1,19 @@
-/* bulk_activity.c - the activity of a batch: finds the runs, chunk by chunk. See bulk.h. */
-#include "api/places.h"
+/* bulk_activity.c - the activity of a batch job: finds the runs, chunk by chunk. See bulk.h. */
+#include "api/visibility/locations.h"
 #include "base/check.h"
 #include "base/limit.h"
 #include "cluster/group.h"
 #include "domain/domains.h"
 #include "fiber/clock.h"
 #include "fiber/fiber.h"
-#include "fiber/mark.h"
+#include "fiber/probe.h"
 #include "system/bulk.h"
 #include "system/types.h"
 #include "visibility/feed/registry.h"
 #include "visibility/visibility.h"
 #include "wire/message.h"
 
-#define LISTS_PAUSE (200 * NS_PER_MS)
+#define VISIBILITY_PAUSE (200 * NS_PER_MS)
 
 struct error *
 bulk_heartbeat(struct bulk_job *job)
@@ -39,7 +39,7 @@ read_target(struct slice info, struct arena *arena, struct bulk_target *target)
     return err;
 }
 
-/* The next chunk, in an arena of its own; none: all was found. */
+/* The next chunk, in an arena of its own; empty: there are no more runs. */
 static struct error *
 find_chunk(struct bulk_job *job, const struct query *query)
 {
@@ -58,6 +58,7 @@ find_chunk(struct bulk_job *job, const struct query *query)
     arena_free(before);
     if (err != NULL)
         return error_copy(job->task->arena, err);
+    check(page.count <= question.page_size);
     progress->target_count = page.count;
     progress->targets = arena_zalloc(arena, page.count + 1, sizeof progress->targets[0]);
     for (size_t i = 0; i < page.count && err == NULL; i++)
@@ -87,29 +88,29 @@ work_on_all(struct bulk_job *job, const struct query *query)
         if (err != NULL || job->progress.target_count == 0)
             return err;
         if (!is_begun)
-            err = bulk_heartbeat(job); /* only what is recorded is touched */
+            err = bulk_heartbeat(job); /* no run is touched before it is recorded */
         if (err == NULL)
             err = bulk_work_on_chunk(job);
         if (err != NULL)
             return err;
         job->progress.target_count = 0;
-        mark("bulk_chunk_done");
+        probe("bulk_chunk_done");
         if (job->progress.token.length == 0)
             return NULL;
     }
 }
 
-/* What was there before the batch is found. Shards may change hands just now. */
+/* Waits until visibility has all runs from before the batch job. Shards may move just now. */
 static struct error *
-wait_for_lists(struct bulk_job *job, bool is_fresh)
+wait_for_visibility(struct bulk_job *job, bool is_fresh)
 {
     for (;;) {
         scoped(arena_drop) struct arena *arena = arena_new(0);
-        struct error *err = engine_visible_wait(job->task->parts->engine, arena);
+        struct error *err = engine_visibility_wait(job->task->parts->engine, arena);
         if (err == NULL || !system_passes(err))
             return error_copy(job->task->arena, err);
-        mark("bulk_waits_for_lists");
-        err = fiber_sleep(LISTS_PAUSE, arena);
+        probe("bulk_waits_for_lists");
+        err = fiber_sleep(VISIBILITY_PAUSE, arena);
         if (err == NULL && !is_fresh)
             err = bulk_heartbeat(job);
         if (err == NULL && is_fresh)
@@ -122,11 +123,11 @@ wait_for_lists(struct bulk_job *job, bool is_fresh)
 static struct error *
 work(struct bulk_job *job, const struct query *query, bool is_fresh)
 {
-    struct error *err = wait_for_lists(job, is_fresh);
+    struct error *err = wait_for_visibility(job, is_fresh);
     if (err == NULL && is_fresh)
         err = begin(job, query);
     if (!is_fresh)
-        mark("bulk_resumed");
+        probe("bulk_resumed");
     return err != NULL ? err : work_on_all(job, query);
 }
 
@@ -139,7 +140,7 @@ refuse(struct system_task *task, struct error *err)
     return err;
 }
 
-/* What the activity has to do. Errors are final. */
+/* The order of the activity. Errors are final. */
 static struct error *
 read_order(struct system_task *task, struct bulk_params *params, struct bulk_order *order)
 {
@@ -195,7 +196,7 @@ check_clusters(const struct system_task *task, const struct bulk_params *params,
     return NULL;
 }
 
-/* True: nothing was done before. */
+/* True: this is the first attempt to record anything. */
 static bool
 find_progress(struct bulk_job *job, const struct bulk_order *order)
 {
@@ -219,10 +220,10 @@ bulk_run(struct system_task *task, struct slice *result)
     if (err != NULL)
         return refuse(task, err);
     struct domain *domain = domains_find_name(task->parts->domains, params.domain);
-    scoped(places_drop) struct places places = {0};
-    struct places_wish wish = {task->parts->domains, domain, registry_set(task->parts->registry),
-                               params.query};
-    err = places_parse(&places, &wish, task->arena, &query);
+    scoped(locations_drop) struct locations locations = {0};
+    struct locations_spec request = {task->parts->domains, domain,
+                                     registry_set(task->parts->registry), params.query};
+    err = locations_parse(&locations, &request, task->arena, &query);
     if (err != NULL)
         return refuse(task, err);
     if (domain == NULL)
@@ -230,6 +231,8 @@ bulk_run(struct system_task *task, struct slice *result)
     err = check_clusters(task, &params, domain->record->domain);
     if (err != NULL)
         return refuse(task, err);
+    bulk_params_check(&params);
+    check(params.concurrency <= BULK_CONCURRENCY_MAX);
     struct limit limit;
     limit_init(&limit, (double)params.rate, clock_monotonic());
     struct bulk_job job = {.task = task,

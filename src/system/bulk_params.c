@@ -1,4 +1,5 @@
-/* bulk_params.c - what a batch is told and tells, as JSON in Cadence's names. See bulk.h. */
+/* bulk_params.c - input and progress of a batch job, as JSON in Cadence's names. See bulk.h. */
+#include "base/check.h"
 #include "base/json.h"
 #include "fiber/clock.h"
 #include "system/bulk.h"
@@ -161,6 +162,16 @@ find_fault(const struct bulk_params *params)
     return NULL;
 }
 
+void
+bulk_params_check(const struct bulk_params *params)
+{
+    check(params->rate > 0 && params->concurrency > 0 && params->page_size > 0);
+    check(params->attempts > 0 && params->heartbeat_timeout > 0 && params->retries_max >= 0);
+    check(params->verb <= BULK_REFRESH && params->domain[0] != '\0' && params->query[0] != '\0');
+    check(params->verb != BULK_SIGNAL || params->signal_name[0] != '\0');
+    check(params->verb != BULK_REPLICATE || params->target_cluster[0] != '\0');
+}
+
 struct error *
 bulk_read_params(struct slice input, struct arena *arena, struct bulk_params *params)
 {
@@ -188,7 +199,10 @@ bulk_read_params(struct slice input, struct arena *arena, struct bulk_params *pa
     read_inner(params, &inner, arena);
     fill_usual(params);
     const char *fault = find_fault(params);
-    return fault == NULL ? NULL : error_new(arena, ERR_BAD_REQUEST, "%s", fault);
+    if (fault != NULL)
+        return error_new(arena, ERR_BAD_REQUEST, "%s", fault);
+    bulk_params_check(params);
+    return NULL;
 }
 
 /* --- progress ---- */
@@ -197,6 +211,7 @@ struct slice
 bulk_write_progress(const struct bulk_progress *progress, int64_t page_size, bool is_result,
                     struct arena *arena)
 {
+    check(page_size > 0);
     size_t count = is_result ? 0 : 2 * progress->target_count, payload = progress->token.length * 2;
     const char **texts = arena_zalloc(arena, count + 1, sizeof texts[0]);
     for (size_t i = 0; i < count / 2; i++) {

@@ -1,4 +1,4 @@
-/* bulk_params_test.c - what a batch is told and tells. */
+/* bulk_params_test.c - input and progress of a batch job. */
 #include "base/test.h"
 #include "system/bulk.h"
 

@@ -1,18 +1,18 @@
-/* bulk_target.c - what a batch does to one run, and to its children. See bulk.h.
+/* bulk_target.c - the operation of a batch job on one run, and on its children. See bulk.h.
  *
- * The request id is made of the batch and the run: however often it is tried, a signal arrives once
- * and a cancellation is the same. A run that is closed or gone needs nothing any more; only where a
- * chunk is repeated it may have been this batch that closed it, and its children are still to do.
- */
+ * The request id is made of the batch job and the run: however often it is tried, a signal arrives
+ * once and a cancellation is the same. A run that is closed or gone needs nothing more; only when a
+ * chunk is repeated it may have been this batch job that closed it, and its children are still to
+ * do. */
 #include "base/limit.h"
 #include "base/map.h"
 #include "base/uuid.h"
 #include "base/vector.h"
 #include "domain/domains.h"
-#include "engine/ndc/branches.h"
+#include "engine/branches/branches.h"
 #include "fiber/clock.h"
 #include "fiber/fiber.h"
-#include "fiber/mark.h"
+#include "fiber/probe.h"
 #include "replication/replication.h"
 #include "system/bulk.h"
 #include "wire/message.h"
@@ -20,7 +20,7 @@
 
 #define IDENTITY_OF(job) ((char *)(job)->task->workflow_type)
 
-/* One run that it is to be done to. */
+/* One run to be changed. */
 struct victim {
     const char *domain_id;
     API(WorkflowExecution) *execution;
@@ -100,7 +100,7 @@ signal_run(const struct bulk_job *job, const struct victim *victim, struct arena
 }
 
 /* The other cluster says the same of a domain that has not arrived there yet, and of a run that is
- * gone here. Only the latter needs nothing any more. */
+ * gone here. Only the latter needs nothing more. */
 static struct error *
 replicate(const struct bulk_job *job, const struct run_key *key, struct arena *arena)
 {
@@ -112,7 +112,7 @@ replicate(const struct bulk_job *job, const struct run_key *key, struct arena *a
     struct run_branches branches;
     if (engine_find_branches(parts->engine, key, arena, &branches) != NULL)
         return err;
-    mark("bulk_replicate_too_early");
+    probe("bulk_replicate_too_early");
     return error_new(arena, ERR_UNAVAILABLE, "%s", err->message);
 }
 
@@ -152,25 +152,25 @@ struct victims {
     vector_of(struct victim) list;
 };
 
-/* Adds the children of a run. One that was closed before we came keeps them. */
+/* Adds the children of a run. A run that was closed before keeps its children as they are. */
 static struct error *
 add_children(const struct bulk_job *job, struct victim parent, bool was_closed, struct arena *arena,
              struct victims *victims)
 {
     struct run_key key = {parent.domain_id, parent.execution->workflow_id,
                           parent.execution->run_id};
-    API(DescribeWorkflowExecutionResponse) *told =
+    API(DescribeWorkflowExecutionResponse) *response =
         message_new(arena, API_TYPE(describe_workflow_execution_response));
-    struct error *err = engine_describe(job->task->parts->engine, &key, arena, told);
+    struct error *err = engine_describe(job->task->parts->engine, &key, arena, response);
     if (err != NULL)
         return err->kind == ERR_ENTITY_NOT_EXISTS ? NULL : err;
-    const API(WorkflowExecutionInfo) *info = told->workflow_execution_info;
+    const API(WorkflowExecutionInfo) *info = response->workflow_execution_info;
     API(WorkflowExecutionCloseStatus) by_us =
         API_VALUE(WORKFLOW_EXECUTION_CLOSE_STATUS__WORKFLOW_EXECUTION_CLOSE_STATUS_TERMINATED);
     if (was_closed && (!job->is_again || info == NULL || info->close_status != by_us))
         return NULL;
-    for (size_t i = 0; i < told->n_pending_children; i++) {
-        const API(PendingChildExecutionInfo) *child = told->pending_children[i];
+    for (size_t i = 0; i < response->n_pending_children; i++) {
+        const API(PendingChildExecutionInfo) *child = response->pending_children[i];
         struct victim next = {find_domain(job, child->domain, &parent, arena),
                               child->workflow_execution};
         if (child->workflow_execution->run_id[0] != '\0') /* it has started */
@@ -195,7 +195,7 @@ bulk_do(const struct bulk_job *job, const struct bulk_target *target, struct are
         bool was_closed = err != NULL && (err->kind == ERR_ENTITY_NOT_EXISTS ||
                                           err->kind == ERR_ALREADY_COMPLETED);
         if (was_closed) {
-            mark("bulk_target_was_closed");
+            probe("bulk_target_was_closed");
             err = NULL;
         }
         if (err == NULL && job->params->has_children)

@@ -3,7 +3,7 @@
 
 #include "base/json.h"
 #include "engine/run/mutation.h"
-#include "system/fixture.h"
+#include "system/test_fixture.h"
 #include "uber/cadence/api/v1/service_visibility.pb-c.h"
 
 /* --- a batch ---- */

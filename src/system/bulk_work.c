@@ -1,12 +1,12 @@
-/* bulk_work.c - one chunk of a batch: so many fibers work on its runs at the same time, while the
- * activity's own looks after them and says how far they are. See bulk.h.
+/* bulk_work.c - one chunk of a batch job: fibers work on its runs concurrently, while the
+ * activity's own fiber watches them and sends heartbeats. See bulk.h.
  *
- * Progress never goes back: while a chunk is repeated, what an earlier attempt had shown stands
+ * Progress never goes back: while a chunk is repeated, what an earlier attempt has shown stays
  * until this one is as far. */
 #include "base/check.h"
 #include "base/memory.h"
 #include "fiber/clock.h"
-#include "fiber/mark.h"
+#include "fiber/probe.h"
 #include "fiber/sync.h"
 #include "system/bulk.h"
 
@@ -14,9 +14,9 @@
 #define PAUSE_FIRST        (50 * NS_PER_MS) /* before a run is tried again; doubled each time */
 #define PAUSE_LONGEST      NS_PER_S
 
-struct chunk {
+struct bulk_chunk {
     struct bulk_job *job;
-    size_t next; /* target that nobody works on yet */
+    size_t next; /* the next target to take */
     int64_t success, error;
     bool is_stopping;
     int64_t deadline; /* of all */
@@ -38,9 +38,9 @@ is_final(const struct bulk_params *params, const struct error *err)
     return false;
 }
 
-/* Until it is done, given up, or everything stops. */
+/* Tries until it is done, given up, or everything stops. */
 static bool
-work_on(struct chunk *chunk, const struct bulk_target *target)
+work_on(struct bulk_chunk *chunk, const struct bulk_target *target)
 {
     const struct bulk_params *params = chunk->job->params;
     scoped(arena_drop) struct arena *arena = arena_new(0);
@@ -51,20 +51,20 @@ work_on(struct chunk *chunk, const struct bulk_target *target)
             return true;
         if (chunk->is_stopping || is_final(params, err))
             return false;
-        mark("bulk_target_again");
+        probe("bulk_target_again");
         if (fiber_sleep(pause, arena) != NULL)
             return false;
         pause = pause * 2 < PAUSE_LONGEST ? pause * 2 : PAUSE_LONGEST;
         arena_reset(arena);
     }
-    mark("bulk_target_given_up");
+    probe("bulk_target_given_up");
     return false;
 }
 
 static void
 worker(void *argument)
 {
-    struct chunk *chunk = argument;
+    struct bulk_chunk *chunk = argument;
     const struct bulk_progress *progress = &chunk->job->progress;
     size_t self = chunk->fiber_count++;
     check(self < BULK_CONCURRENCY_MAX);
@@ -74,7 +74,7 @@ worker(void *argument)
         const struct bulk_target *target = &progress->targets[chunk->next++];
         bool is_done = work_on(chunk, target);
         if (chunk->is_stopping && !is_done)
-            break; /* it is left as it is */
+            break; /* neither done nor failed */
         *(is_done ? &chunk->success : &chunk->error) += 1;
     }
     chunk->fibers[self] = NULL;
@@ -82,7 +82,7 @@ worker(void *argument)
     fiber_cond_signal(&chunk->changed);
 }
 
-/* What is of earlier chunks, and what is shown. */
+/* Counts: of earlier chunks, or as shown so far. */
 struct counts {
     int64_t success, error;
 };
@@ -94,7 +94,7 @@ larger(int64_t one, int64_t other)
 }
 
 static void
-show(struct chunk *chunk, struct counts before, struct counts shown)
+show(struct bulk_chunk *chunk, struct counts before, struct counts shown)
 {
     struct bulk_progress *progress = &chunk->job->progress;
     progress->success = larger(shown.success, before.success + chunk->success);
@@ -104,7 +104,7 @@ show(struct chunk *chunk, struct counts before, struct counts shown)
 }
 
 static void
-stop(struct chunk *chunk)
+stop(struct bulk_chunk *chunk)
 {
     chunk->is_stopping = true;
     for (size_t i = 0; i < chunk->fiber_count; i++) {
@@ -120,9 +120,9 @@ heartbeat_interval(const struct bulk_job *job)
     return third > 0 && third < HEARTBEAT_INTERVAL ? third : HEARTBEAT_INTERVAL;
 }
 
-/* Waits until all have ended, or somebody wants that they do. */
+/* Waits until all have ended; an error: they must be stopped. */
 static struct error *
-look_after(struct chunk *chunk, struct counts before, struct counts shown)
+look_after(struct bulk_chunk *chunk, struct counts before, struct counts shown)
 {
     struct bulk_job *job = chunk->job;
     int64_t next = clock_monotonic() + heartbeat_interval(job);
@@ -148,10 +148,11 @@ bulk_work_on_chunk(struct bulk_job *job)
     struct counts shown = {progress->success, progress->error};
     struct counts before = {progress->success - progress->chunk_success,
                             progress->error - progress->chunk_error};
-    struct chunk chunk = {.job = job, .deadline = fiber_deadline()};
+    struct bulk_chunk chunk = {.job = job, .deadline = fiber_deadline()};
     size_t workers = (size_t)job->params->concurrency;
     if (workers > progress->target_count)
         workers = progress->target_count;
+    check(workers > 0 && workers <= BULK_CONCURRENCY_MAX);
     latch_init(&chunk.working, (unsigned)workers);
     fiber_cond_init(&chunk.changed);
     for (size_t i = 0; i < workers; i++)
@@ -160,6 +161,7 @@ bulk_work_on_chunk(struct bulk_job *job)
     if (err != NULL)
         stop(&chunk);
     latch_wait(&chunk.working);
+    check(chunk.fiber_count == workers && chunk.next <= progress->target_count);
     show(&chunk, before, shown);
     if (err != NULL)
         return err;

@@ -3,15 +3,15 @@
  *
  * What fails on the way is left to the decision's timeout, after which it is tried again. */
 #include "api/api.h"
-#include "api/starting.h"
+#include "api/worker/start_attempt.h"
 #include "base/check.h"
 #include "fiber/clock.h"
-#include "fiber/mark.h"
+#include "fiber/probe.h"
 #include "system/inside.h"
 #include "wire/message.h"
 #include "wire/presence.h"
 
-/* Whom the engine takes us for: somebody who understands everything. */
+/* What the engine takes us for: a client that understands everything. */
 #define CLIENT_NAME    "uber-go"
 #define CLIENT_VERSION "1.7.0"
 
@@ -57,14 +57,14 @@ find_answer(struct system_frame *frame, const struct task *task, struct arena *a
     const struct system_workflow *workflow =
         system_find_workflow(frame, task->run_domain_id, view.workflow_type->name);
     if (workflow != NULL)
-        err = system_fold(frame->parts.engine, workflow, task->workflow_id, &view.line,
+        err = system_fold(frame->parts.engine, workflow, task->workflow_id, &view.lineage,
                           view.next_event_id, arena, &state);
     if (err == NULL)
         *result = answer_query(workflow, state, query, arena);
     return err;
 }
 
-/* Nothing is recorded: who asks is told, if somebody still does. */
+/* Nothing is recorded: the answer goes to the caller, if it still waits. */
 static void
 work_on_query(struct system_frame *frame, const struct task *task)
 {
@@ -77,7 +77,7 @@ work_on_query(struct system_frame *frame, const struct task *task)
         result->error_message = arena_text(arena, err->message);
     }
     err = api_answer_query(frame->parts.api, task, result, arena);
-    mark(err == NULL ? "system_query_answered" : "system_query_not_answered");
+    probe(err == NULL ? "system_query_answered" : "system_query_not_answered");
 }
 
 /* --- decisions ---- */
@@ -92,7 +92,7 @@ struct deciding {
     struct system_decider decider;
 };
 
-/* Queries that ride on the decision. */
+/* Answers the queries that came with the decision. */
 static void
 answer_riding(const struct deciding *deciding, API(RespondDecisionTaskCompletedRequest) *request)
 {
@@ -134,7 +134,7 @@ complete(const struct deciding *deciding)
                           start->run_id};
     struct error *err =
         engine_complete_decision(deciding->frame->parts.engine, &key, &command, arena, &answer);
-    return err != NULL ? err : answer.told;
+    return err != NULL ? err : answer.late_refusal;
 }
 
 static struct error *
@@ -150,7 +150,7 @@ decide(struct deciding *deciding)
         return error_new(arena, ERR_BAD_REQUEST, "unknown workflow type %s",
                          start->workflow_type->name);
     struct error *err = system_fold(frame->parts.engine, deciding->workflow, task->workflow_id,
-                                    &start->line, start->next_event_id, arena, &deciding->state);
+                                    &start->lineage, start->next_event_id, arena, &deciding->state);
     if (err != NULL)
         return err;
     deciding->decider.now = start->started_time;
@@ -159,6 +159,7 @@ decide(struct deciding *deciding)
     deciding->decider.run_id = start->run_id;
     deciding->decider.next_event_id = start->next_event_id;
     deciding->decider.history_bytes = start->history_bytes;
+    check(start->next_event_id > 1); /* there is the start of the run, at least */
     NO_YIELD
     {
         deciding->workflow->decide(deciding->state, &deciding->decider);
@@ -170,23 +171,25 @@ bool
 work_on_decision(struct system_frame *frame, const struct task *task)
 {
     scoped(arena_drop) struct arena *arena = arena_new(0);
-    struct starting starting = {.engine = frame->parts.engine,
-                                .matching = frame->parts.matching,
-                                .task = task,
-                                .identity = SYSTEM_IDENTITY,
-                                .arena = arena};
+    struct start_attempt start_attempt = {.engine = frame->parts.engine,
+                                          .matching = frame->parts.matching,
+                                          .task = task,
+                                          .identity = SYSTEM_IDENTITY,
+                                          .arena = arena};
     fiber_set_deadline(clock_monotonic() + DECISION_TIME);
     if (task_is_query(task)) {
         work_on_query(frame, task);
         return true;
     }
-    enum starting_end end = starting_record(&starting);
+    enum start_outcome end = start_attempt_record(&start_attempt);
     if (end != STARTED)
         return end != START_IN_DOUBT;
-    struct deciding deciding = {
-        .frame = frame, .task = task, .start = &starting.decision, .decider = {.arena = arena}};
+    struct deciding deciding = {.frame = frame,
+                                .task = task,
+                                .start = &start_attempt.decision,
+                                .decider = {.arena = arena}};
     struct error *err = decide(&deciding);
-    mark(err == NULL ? "system_decision_made" : "system_decision_failed");
+    probe(err == NULL ? "system_decision_made" : "system_decision_failed");
     if (err != NULL && err->kind == ERR_BAD_REQUEST)
         log_warn(frame->parts.log, "A system workflow cannot go on.",
                  log_text("workflow_id", task->workflow_id), log_error(err));

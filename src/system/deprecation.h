@@ -7,7 +7,7 @@
 #define DEPRECATION_LIST "domain-deprecation-tasklist"
 #define DEPRECATION_TYPE "domain-deprecation-workflow"
 
-/* Reasons of failures that stay. */
+/* Reasons of failures that are not tried again. */
 #define DEPRECATION_UNKNOWN "domain does not exist"
 #define DEPRECATION_DENIED  "AccessDeniedError"
 #define DEPRECATION_POLLED  "domain has active pollers"
@@ -19,12 +19,12 @@
 #define DEPRECATION_COUNT    "checkOpenWorkflows"
 
 /* The input of the workflow and of its activities. */
-struct deprecation_wish {
+struct deprecation_request {
     const char *domain, *token;
     bool is_forced;
 };
-/* False: it is none. */
+/* False: the input is not that. */
 must_use bool deprecation_read(struct slice input, struct arena *arena,
-                               struct deprecation_wish *wish);
+                               struct deprecation_request *deprecation);
 
 #endif

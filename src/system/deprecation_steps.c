@@ -1,10 +1,10 @@
-/* deprecation_steps.c - the activities of a deprecation. See deprecation.h. Each can be done again.
- */
+/* deprecation_steps.c - the activities of a deprecation. See deprecation.h. Each can be
+ * repeated. */
 #include "system/worker.h"
 
 #include "system/deprecation.h"
 
-#include "api/diagnose.h"
+#include "api/workflow/diagnose.h"
 #include "domain/domains.h"
 #include "matching/matching.h"
 #include "system/bulk.h"
@@ -17,20 +17,20 @@
 
 /* The domain of the activity; its id lives in the arena. */
 static struct error *
-find_domain(struct system_task *task, struct deprecation_wish *wish, const char **id)
+find_domain(struct system_task *task, struct deprecation_request *deprecation, const char **id)
 {
     const struct domain *domain = NULL;
-    if (deprecation_read(task->input, task->arena, wish))
-        domain = domains_find_name(task->parts->domains, wish->domain);
+    if (deprecation_read(task->input, task->arena, deprecation))
+        domain = domains_find_name(task->parts->domains, deprecation->domain);
     if (domain == NULL) {
         task->reason = DEPRECATION_UNKNOWN;
-        return domain_error_unknown(wish->domain, task->arena);
+        return domain_error_unknown(deprecation->domain, task->arena);
     }
     *id = arena_text(task->arena, domain->id);
     return NULL;
 }
 
-/* Who changes a domain may be refused. */
+/* The change of a domain may be refused. */
 static struct error *
 judge_change(struct system_task *task, struct error *err)
 {
@@ -70,11 +70,11 @@ find_polled(const API(GetTaskListsByDomainResponse) *lists)
 static struct error *
 check_pollers(struct system_task *task, struct slice *result)
 {
-    struct deprecation_wish wish;
+    struct deprecation_request deprecation;
     const char *id, *polled = NULL;
     API(GetTaskListsByDomainResponse) *lists =
         message_new(task->arena, API_TYPE(get_task_lists_by_domain_response));
-    struct error *err = find_domain(task, &wish, &id);
+    struct error *err = find_domain(task, &deprecation, &id);
     if (err == NULL)
         err = matching_list_lists(task->parts->matching, id, task->arena, lists);
     if (err == NULL)
@@ -85,7 +85,7 @@ check_pollers(struct system_task *task, struct slice *result)
     return error_new(task->arena, ERR_BAD_REQUEST,
                      "domain %s has active pollers on task lists: [%s (cluster: %s)], use Force to "
                      "override",
-                     wish.domain, polled, task->parts->group->current->name);
+                     deprecation.domain, polled, task->parts->group->current->name);
 }
 
 /* --- the domain ---- */
@@ -102,17 +102,17 @@ static struct error *
 disable_archival(struct system_task *task, struct slice *result)
 {
     static const char *const paths[] = {"history_archival_status", "visibility_archival_status"};
-    struct deprecation_wish wish;
+    struct deprecation_request deprecation;
     const char *id;
-    struct error *err = find_domain(task, &wish, &id);
+    struct error *err = find_domain(task, &deprecation, &id);
     if (err != NULL)
         return err;
     const struct domain *domain = domains_find_id(task->parts->domains, id);
     if (domain == NULL || !archives(domain->record->domain))
         return NULL;
     API(UpdateDomainRequest) *request = message_new(task->arena, API_TYPE(update_domain_request));
-    request->name = (char *)wish.domain;
-    request->security_token = (char *)wish.token;
+    request->name = (char *)deprecation.domain;
+    request->security_token = (char *)deprecation.token;
     request->history_archival_status = API_VALUE(ARCHIVAL_STATUS__ARCHIVAL_STATUS_DISABLED);
     request->visibility_archival_status = API_VALUE(ARCHIVAL_STATUS__ARCHIVAL_STATUS_DISABLED);
     request->update_mask = message_new(task->arena, GOOGLE_TYPE(field_mask));
@@ -124,15 +124,15 @@ disable_archival(struct system_task *task, struct slice *result)
 static struct error *
 deprecate(struct system_task *task, struct slice *result)
 {
-    struct deprecation_wish wish;
+    struct deprecation_request deprecation;
     const char *id;
-    struct error *err = find_domain(task, &wish, &id);
+    struct error *err = find_domain(task, &deprecation, &id);
     if (err != NULL)
         return err;
     API(DeprecateDomainRequest) *request =
         message_new(task->arena, API_TYPE(deprecate_domain_request));
-    request->name = (char *)wish.domain;
-    request->security_token = (char *)wish.token;
+    request->name = (char *)deprecation.domain;
+    request->security_token = (char *)deprecation.token;
     return judge_change(task, domains_deprecate(task->parts->domains, request, task->arena, NULL));
 }
 
@@ -141,16 +141,16 @@ deprecate(struct system_task *task, struct slice *result)
 static struct error *
 count_open(struct system_task *task, struct slice *result)
 {
-    struct deprecation_wish wish;
+    struct deprecation_request deprecation;
     const char *id;
     struct query query;
     int64_t count = 0;
-    struct error *err = find_domain(task, &wish, &id);
+    struct error *err = find_domain(task, &deprecation, &id);
     if (err == NULL)
         err = query_parse("CloseTime = missing", registry_set(task->parts->registry), task->arena,
                           &query);
     if (err == NULL)
-        err = engine_visible_wait(task->parts->engine, task->arena);
+        err = engine_visibility_wait(task->parts->engine, task->arena);
     if (err == NULL)
         err = visibility_count(task->parts->visibility, id, &query, task->arena, &count);
     *result = slice_text(count > 0 ? "true" : "false");

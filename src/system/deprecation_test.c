@@ -1,7 +1,7 @@
 /* deprecation_test.c - a domain is deprecated by the workflow that Cadence's tools start. */
-#include "system/fixture.h"
+#include "system/test_fixture.h"
 
-#include "api/diagnose.h"
+#include "api/workflow/diagnose.h"
 #include "engine/run/mutation.h"
 #include "system/deprecation.h"
 

@@ -1,5 +1,5 @@
-/* diagnosis.h - what is wrong with a run, told from its history: timeouts, failures, and retries
- * that can never happen. The report has the form of Cadence's diagnostics. */
+/* diagnosis.h - what is wrong with a run, by its history: timeouts, failures, and retries that can
+ * never happen. The report has the form of Cadence's diagnostics. */
 #ifndef CADENZA_SYSTEM_DIAGNOSIS_H
 #define CADENZA_SYSTEM_DIAGNOSIS_H
 
@@ -10,10 +10,10 @@
 #include "uber/cadence/api/v1/history.pb-c.h"
 #include "wire/names.h"
 
-/* Who is there to do the work of a list, when the report is written. May yield. */
+/* Who polls a task list when the report is written. May yield. */
 struct pollers_port {
     /* Does anybody poll it; how many tasks wait there? */
-    bool (*look)(void *context, bool is_decision, const char *list, int64_t *backlog);
+    bool (*describe)(void *context, bool is_decision, const char *list, int64_t *backlog);
     void *context;
 };
 
@@ -23,9 +23,9 @@ struct diagnosis *diagnosis_begin(struct arena *arena);
 void diagnosis_add(struct diagnosis *diagnosis, const API(HistoryEvent) *event);
 /* The report, as JSON. */
 struct slice diagnosis_end(struct diagnosis *diagnosis, const struct pollers_port *port);
-/* What it holds beside its arena. */
+/* Frees what it has outside of its arena. */
 void diagnosis_free(struct diagnosis *diagnosis);
-/* Of a run that has none yet. */
+/* The report of a diagnosis that has not ended. */
 struct slice diagnosis_pending(struct arena *arena);
 
 #endif

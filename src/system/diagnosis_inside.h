@@ -21,7 +21,7 @@ struct known_event {
     const void *attributes; /* NULL: only its time matters */
 };
 
-/* A timeout whose list is to be looked at. */
+/* A timeout whose task list is to be described. */
 struct suspect {
     size_t issue;
     bool is_decision;
@@ -41,7 +41,7 @@ struct diagnosis {
     } last; /* the newest event */
 };
 
-/* What the event means for the report. It may be about events that were told before. */
+/* What the event means for the report. It may refer to earlier events. */
 void report_examine(struct diagnosis *diagnosis, const API(HistoryEvent) *event);
 
 /* Values as JSON, in the diagnosis' arena; of NULL: null. */
@@ -59,7 +59,7 @@ bool report_add_issue(struct diagnosis *diagnosis, struct values *issues, const 
 void report_add_cause(struct diagnosis *diagnosis, struct values *causes, size_t issue,
                       const char *kind, const char *metadata);
 
-/* The attributes of an event that was told, of this type; NULL: there is none. */
+/* The attributes of an earlier event, of this type; NULL: there is none. */
 const void *report_find(const struct diagnosis *diagnosis, int64_t event_id,
                         const ProtobufCMessageDescriptor *type);
 /* The time from an event to this one, ns; 0: it is not known. */

@@ -1,12 +1,13 @@
-/* diagnosis_report.c - the report of a diagnosis: see diagnosis.h. What is an issue
- * says diagnosis_issues.c.
+/* diagnosis_report.c - the report of a diagnosis: see diagnosis.h. diagnosis_issues.c decides what
+ * is an issue.
  *
  * Events come one by one. Of those that a later one may be about (what scheduled it, what started
  * it) the attributes are kept without their payloads; of each issue its JSON. Texts, names and
- * forms are those of Cadence's reports: whoever reads them there reads them here. */
+ * format are those of Cadence's reports, so that their readers can read these. */
 #include <stdio.h>
 #include <string.h>
 
+#include "base/check.h"
 #include "base/json.h"
 #include "system/diagnosis_inside.h"
 #include "wire/message.h"
@@ -38,6 +39,7 @@ values_join(const struct diagnosis *diagnosis, const struct values *values)
     }
     *end++ = ']';
     *end = '\0';
+    check((size_t)(end - text) < length);
     return text;
 }
 
@@ -48,6 +50,7 @@ report_quote(const struct diagnosis *diagnosis, const char *text)
     struct json_writer writer = object_write_begin(diagnosis->arena, 1, strlen(text));
     object_write_text(&writer, "", text);
     struct slice object = object_write_end(&writer); /* {"":"…"} */
+    check(object.length > 5);
     return arena_text_of(diagnosis->arena, slice_of(object.data + 4, object.length - 5));
 }
 
@@ -88,6 +91,7 @@ report_add_issue(struct diagnosis *diagnosis, struct values *issues, const char 
                  const char *reason, const char *metadata, size_t *id)
 {
     *id = issues->list.count;
+    check(*id <= ISSUES_MAX);
     if (*id == ISSUES_MAX)
         return false;
     values_add(diagnosis, issues,
@@ -102,6 +106,7 @@ void
 report_add_cause(struct diagnosis *diagnosis, struct values *causes, size_t issue, const char *kind,
                  const char *metadata)
 {
+    check(issue < ISSUES_MAX);
     values_add(diagnosis, causes,
                arena_format(diagnosis->arena,
                             "{\"IssueID\":%zu,\"RootCauseType\":%s,\"Metadata\":%s}", issue,
@@ -218,13 +223,15 @@ diagnosis_add(struct diagnosis *diagnosis, const API(HistoryEvent) *event)
     diagnosis->last.kind = event->attributes_case;
 }
 
-/* Was there anybody to do the work? */
+/* Did anybody poll the lists of the timeouts? */
 static void
-look_at_lists(struct diagnosis *diagnosis, const struct pollers_port *port)
+describe_lists(struct diagnosis *diagnosis, const struct pollers_port *port)
 {
     vector_each(suspect, &diagnosis->suspects) {
         int64_t backlog = 0;
-        bool is_polled = port->look(port->context, suspect->is_decision, suspect->list, &backlog);
+        check(suspect->issue < diagnosis->timeouts.list.count);
+        bool is_polled =
+            port->describe(port->context, suspect->is_decision, suspect->list, &backlog);
         report_add_cause(
             diagnosis, &diagnosis->timeout_causes, suspect->issue,
             is_polled ? "There are pollers for the tasklist. Check backlog status"
@@ -252,7 +259,7 @@ section(const struct diagnosis *diagnosis, const struct values *issues, const st
 struct slice
 diagnosis_end(struct diagnosis *diagnosis, const struct pollers_port *port)
 {
-    look_at_lists(diagnosis, port);
+    describe_lists(diagnosis, port);
     return slice_text(arena_format(
         diagnosis->arena,
         "{\"DiagnosticsResult\":{\"Timeouts\":%s,\"Failures\":%s,\"Retries\":%s},"

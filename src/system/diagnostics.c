@@ -1,6 +1,7 @@
 /* diagnostics.c - the workflow that diagnoses a run: one activity reads the history of the run in
  * question, its result is the report, which is the result of the workflow. See diagnosis.h. */
-#include "api/diagnose.h"
+#include "api/workflow/diagnose.h"
+#include "base/check.h"
 #include "base/json.h"
 #include "domain/domains.h"
 #include "fiber/clock.h"
@@ -16,30 +17,32 @@
 #define ACTIVITY_RETRY  10  /* seconds between two attempts */
 #define ACTIVITY_EXPIRY 3600
 #define PAGE_BYTES      ((size_t)1024 * 1024)
-#define FINAL_REASON    "final" /* trying again is of no use */
+#define FINAL_REASON    "final" /* trying again is useless */
 
 /* --- the report ---- */
 
-/* Whose lists are looked at. */
-struct lists_view {
+/* The domain whose lists are described. */
+struct list_owner {
     struct system_task *task;
     const char *domain_id;
 };
 
 static bool
-look_at_list(void *context, bool is_decision, const char *list, int64_t *backlog)
+describe_pollers(void *context, bool is_decision, const char *list, int64_t *backlog)
 {
-    const struct lists_view *view = context;
-    struct arena *arena = view->task->arena;
-    API(DescribeTaskListResponse) *told = message_new(arena, API_TYPE(describe_task_list_response));
+    const struct list_owner *owner = context;
+    struct arena *arena = owner->task->arena;
+    API(DescribeTaskListResponse) *response =
+        message_new(arena, API_TYPE(describe_task_list_response));
     struct list_spot spot = {.type = is_decision ? TASK_DECISION : TASK_ACTIVITY,
-                             .domain_id = view->domain_id};
+                             .domain_id = owner->domain_id};
     if (!list_name_parse(list, arena, &spot.name))
         return false;
-    struct error *err = matching_describe(view->task->parts->matching, &spot, true, arena, told);
-    if (err == NULL && told->task_list_status != NULL)
-        *backlog = told->task_list_status->backlog_count_hint;
-    return err == NULL && told->n_pollers > 0;
+    struct error *err =
+        matching_describe(owner->task->parts->matching, &spot, true, arena, response);
+    if (err == NULL && response->task_list_status != NULL)
+        *backlog = response->task_list_status->backlog_count_hint;
+    return err == NULL && response->n_pollers > 0;
 }
 
 static struct error *
@@ -66,7 +69,7 @@ add_history(struct system_task *task, const struct run_key *key, struct diagnosi
     struct history_state state = {0};
     struct error *err = engine_history_state(engine, key, task->arena, &state);
     struct history_range range = {.shard = engine_shard_of(engine, key->workflow_id),
-                                  .line = state.line,
+                                  .lineage = state.lineage,
                                   .from_event_id = 1,
                                   .to_event_id = state.next_event_id,
                                   .bytes_max = PAGE_BYTES};
@@ -74,6 +77,7 @@ add_history(struct system_task *task, const struct run_key *key, struct diagnosi
         scoped(arena_drop) struct arena *arena = arena_new(0);
         struct history_page page = {0};
         err = engine_read_history(engine, &range, arena, &page);
+        check(err != NULL || page.next_event_id > range.from_event_id);
         if (err == NULL)
             err = add_page(&page, diagnosis);
         err = err == NULL ? NULL : error_copy(task->arena, err);
@@ -83,16 +87,16 @@ add_history(struct system_task *task, const struct run_key *key, struct diagnosi
 }
 
 static struct error *
-make_report(struct system_task *task, const struct diagnose_wish *wish, struct slice *report)
+make_report(struct system_task *task, const struct diagnosis_spec *request, struct slice *report)
 {
-    const struct domain *domain = domains_find_name(task->parts->domains, wish->domain);
+    const struct domain *domain = domains_find_name(task->parts->domains, request->domain);
     if (domain == NULL)
-        return domain_error_unknown(wish->domain, task->arena);
+        return domain_error_unknown(request->domain, task->arena);
     struct run_key key = {.domain_id = arena_text(task->arena, domain->id),
-                          .workflow_id = wish->workflow_id,
-                          .run_id = wish->run_id};
-    struct lists_view view = {task, key.domain_id};
-    struct pollers_port port = {look_at_list, &view};
+                          .workflow_id = request->workflow_id,
+                          .run_id = request->run_id};
+    struct list_owner owner = {task, key.domain_id};
+    struct pollers_port port = {describe_pollers, &owner};
     struct diagnosis *diagnosis = diagnosis_begin(task->arena);
     struct error *err = add_history(task, &key, diagnosis);
     if (err == NULL)
@@ -104,32 +108,33 @@ make_report(struct system_task *task, const struct diagnose_wish *wish, struct s
 /* --- the activity ---- */
 
 static struct error *
-read_wish(const struct system_task *task, struct diagnose_wish *wish)
+read_request(const struct system_task *task, struct diagnosis_spec *request)
 {
     struct json_reader reader = object_begin(task->input, task->arena);
     const char *name;
-    *wish = (struct diagnose_wish){"", "", "", ""};
+    *request = (struct diagnosis_spec){"", "", "", ""};
     while (object_next(&reader, &name)) {
         if (strcmp(name, "Domain") == 0)
-            object_text(&reader, &wish->domain);
+            object_text(&reader, &request->domain);
         else if (strcmp(name, "WorkflowID") == 0)
-            object_text(&reader, &wish->workflow_id);
+            object_text(&reader, &request->workflow_id);
         else if (strcmp(name, "RunID") == 0)
-            object_text(&reader, &wish->run_id);
+            object_text(&reader, &request->run_id);
         else
             object_skip(&reader);
     }
-    bool is_good = object_end(&reader) && wish->workflow_id[0] != '\0' && wish->run_id[0] != '\0';
+    bool is_good =
+        object_end(&reader) && request->workflow_id[0] != '\0' && request->run_id[0] != '\0';
     return is_good ? NULL : error_new(task->arena, ERR_BAD_REQUEST, "unknown input");
 }
 
 static struct error *
 run_activity(struct system_task *task, struct slice *result)
 {
-    struct diagnose_wish wish;
-    struct error *err = read_wish(task, &wish);
+    struct diagnosis_spec request;
+    struct error *err = read_request(task, &request);
     if (err == NULL)
-        err = make_report(task, &wish, result);
+        err = make_report(task, &request, result);
     if (err == NULL)
         return NULL;
     if (err->kind == ERR_ENTITY_NOT_EXISTS || err->kind == ERR_BAD_REQUEST ||
@@ -143,7 +148,7 @@ const struct system_activity diagnostics_activity = {
 
 /* --- the workflow ---- */
 
-struct state {
+struct run_state {
     struct slice input;
     bool is_scheduled;
     struct fold_end end; /* of the activity */
@@ -152,7 +157,7 @@ struct state {
 static void
 fold(void *context, const API(HistoryEvent) *event, struct arena *arena)
 {
-    struct state *state = context;
+    struct run_state *state = context;
     switch (event->attributes_case) {
     case EVENT_KIND(WORKFLOW_EXECUTION_STARTED):
         state->input =
@@ -170,12 +175,12 @@ fold(void *context, const API(HistoryEvent) *event, struct arena *arena)
 static void
 decide(void *context, struct system_decider *decider)
 {
-    struct state *state = context;
+    struct run_state *state = context;
     switch (state->end.how) {
     case FOLD_OPEN:
         if (state->is_scheduled)
             break;
-        system_schedule(decider, &(struct system_activity_wish){
+        system_schedule(decider, &(struct system_activity_order){
                                      .id = "0",
                                      .type = ACTIVITY,
                                      .list = DIAGNOSTICS_LIST,
@@ -197,7 +202,7 @@ static struct error *
 query(void *context, const char *type, struct slice arguments, struct arena *arena,
       struct slice *answer)
 {
-    struct state *state = context;
+    struct run_state *state = context;
     if (strcmp(type, DIAGNOSTICS_REPORT) != 0)
         return error_new(arena, ERR_QUERY_FAILED, "unknown queryType %s", type);
     bool is_done = state->end.how == FOLD_COMPLETED;
@@ -208,7 +213,7 @@ query(void *context, const char *type, struct slice arguments, struct arena *are
 const struct system_workflow diagnostics_workflow = {.type = DIAGNOSTICS_TYPE,
                                                      .list = DIAGNOSTICS_LIST,
                                                      .domain = SYSTEM_DOMAIN,
-                                                     .state_size = sizeof(struct state),
+                                                     .state_size = sizeof(struct run_state),
                                                      .fold = fold,
                                                      .decide = decide,
                                                      .query = query};

@@ -1,7 +1,7 @@
-/* diagnose_test.c - what is wrong with a run, as its diagnosis says. */
-#include "api/diagnose.h"
+/* diagnostics_test.c - what is wrong with a run, as its diagnosis says. */
+#include "api/workflow/diagnose.h"
 #include "system/diagnosis.h"
-#include "system/fixture.h"
+#include "system/test_fixture.h"
 #include "wire/names.h"
 
 static API(DiagnoseWorkflowExecutionResponse) *
@@ -147,13 +147,13 @@ new_event(struct story *story, API(HistoryEvent__AttributesCase) kind)
 }
 
 static void
-tell(struct story *story, const API(HistoryEvent) *event)
+add_event(struct story *story, const API(HistoryEvent) *event)
 {
     diagnosis_add(story->diagnosis, event);
 }
 
 static void
-tell_start(struct story *story)
+add_start(struct story *story)
 {
     API(HistoryEvent) *event = new_event(story, EVENT_KIND(WORKFLOW_EXECUTION_STARTED));
     API(WorkflowExecutionStartedEventAttributes) *started =
@@ -161,11 +161,11 @@ tell_start(struct story *story)
     started->execution_start_to_close_timeout = presence_make_duration(story->arena, 60);
     started->task_list = message_new(story->arena, API_TYPE(task_list));
     started->task_list->name = "wo\"rk";
-    tell(story, event);
+    add_event(story, event);
 }
 
 static int64_t
-tell_activity(struct story *story, int64_t start_to_close, int64_t heartbeat, int32_t attempts)
+add_activity(struct story *story, int64_t start_to_close, int64_t heartbeat, int32_t attempts)
 {
     API(HistoryEvent) *event = new_event(story, EVENT_KIND(ACTIVITY_TASK_SCHEDULED));
     API(ActivityTaskScheduledEventAttributes) *scheduled =
@@ -182,9 +182,9 @@ tell_activity(struct story *story, int64_t start_to_close, int64_t heartbeat, in
         scheduled->retry_policy->backoff_coefficient = 1.5;
         scheduled->retry_policy->maximum_attempts = attempts;
     }
-    tell(story, event);
+    add_event(story, event);
     API(HistoryEvent) *started = new_event(story, EVENT_KIND(ACTIVITY_TASK_STARTED));
-    tell(story, started);
+    add_event(story, started);
     return event->event_id;
 }
 
@@ -208,15 +208,15 @@ TEST(diagnose, timeouts_are_told_with_what_was_configured_and_who_could_have_wor
 {
     scoped(arena_drop) struct arena *arena = arena_new(0);
     struct story story = {arena, diagnosis_begin(arena), 1};
-    tell_start(&story);
-    int64_t scheduled = tell_activity(&story, 5, 0, 0);
+    add_start(&story);
+    int64_t scheduled = add_activity(&story, 5, 0, 0);
     API(HistoryEvent) *event = new_event(&story, EVENT_KIND(ACTIVITY_TASK_TIMED_OUT));
     event->activity_task_timed_out_event_attributes->scheduled_event_id = scheduled;
     event->activity_task_timed_out_event_attributes->started_event_id = scheduled + 1;
     event->activity_task_timed_out_event_attributes->timeout_type =
         API_VALUE(TIMEOUT_TYPE__TIMEOUT_TYPE_START_TO_CLOSE);
-    tell(&story, event);
-    tell(&story, new_event(&story, EVENT_KIND(WORKFLOW_EXECUTION_TIMED_OUT)));
+    add_event(&story, event);
+    add_event(&story, new_event(&story, EVENT_KIND(WORKFLOW_EXECUTION_TIMED_OUT)));
     const char *report = end_story(&story);
     expect_part(report, "{\"IssueID\":0,\"InvariantType\":\"Activity task has timed out\","
                         "\"Reason\":\"START_TO_CLOSE\",\"Metadata\":{\"ExecutionTimeout\":null,"
@@ -244,9 +244,9 @@ TEST(diagnose, failures_are_told_apart_by_their_reasons, "A-262")
     static const char *const reasons[] = {"cadenceInternal:Generic", "cadenceInternal:Panic",
                                           "cadenceInternal:Timeout START_TO_CLOSE", "mine",
                                           "COMPLETE_RESULT_EXCEEDS_LIMIT"};
-    tell_start(&story);
+    add_start(&story);
     for (size_t i = 0; i < 3 * array_length(reasons); i++) {
-        int64_t scheduled = tell_activity(&story, 5, 0, 0);
+        int64_t scheduled = add_activity(&story, 5, 0, 0);
         API(HistoryEvent) *event = new_event(&story, EVENT_KIND(ACTIVITY_TASK_FAILED));
         API(ActivityTaskFailedEventAttributes) *failed =
             event->activity_task_failed_event_attributes;
@@ -254,7 +254,7 @@ TEST(diagnose, failures_are_told_apart_by_their_reasons, "A-262")
         failed->failure = message_new(arena, API_TYPE(failure));
         failed->failure->reason = (char *)reasons[i % array_length(reasons)];
         failed->identity = "me";
-        tell(&story, event);
+        add_event(&story, event);
     }
     const char *report = end_story(&story);
     expect_part(report, "{\"IssueID\":0,\"InvariantType\":\"Activity Failed\",\"Reason\":"
@@ -274,9 +274,9 @@ TEST(diagnose, retries_that_cannot_happen_are_told, "A-262")
 {
     scoped(arena_drop) struct arena *arena = arena_new(0);
     struct story story = {arena, diagnosis_begin(arena), 1};
-    tell_start(&story);
-    tell_activity(&story, 5, 5, 1);
-    tell_activity(&story, 5, 0, 3);
+    add_start(&story);
+    add_activity(&story, 5, 5, 1);
+    add_activity(&story, 5, 0, 3);
     const char *report = end_story(&story);
     expect_part(report, "\"Retries\":{\"Issues\":[{\"IssueID\":0,"
                         "\"InvariantType\":\"Activity Retry configured but invalid\",\"Reason\":"

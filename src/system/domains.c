@@ -1,7 +1,7 @@
 /* domains.c - the domains of system workflows: local ones with ids that everybody knows (A-264).
  *
- * They are registered like any other, when the server starts and does not have them yet; that their
- * names have given ids the owner of domains knows. */
+ * They are registered like any other, when the server starts and does not have them yet; the owner
+ * of domains knows which ids their names have. */
 #include "domain/domains.h"
 
 #include "base/check.h"

@@ -3,7 +3,7 @@
 #include "engine/run/mutation.h"
 #include "fiber/linux/linux.h"
 #include "system/bulk.h"
-#include "system/fixture.h"
+#include "system/test_fixture.h"
 
 #define RUNS 40
 

@@ -1,6 +1,7 @@
 /* fold.c - see fold.h. */
 #include "system/fold.h"
 
+#include "base/check.h"
 #include "wire/message.h"
 #include "wire/presence.h"
 
@@ -53,6 +54,7 @@ fold_activity_end(struct fold_end *end, const API(HistoryEvent) *event, struct a
 API(RetryPolicy) *
 system_retry(struct arena *arena, int64_t interval, int64_t expiry, const char *final_reason)
 {
+    check(interval > 0 && expiry >= interval); /* or nothing is ever tried again */
     API(RetryPolicy) *policy = message_new(arena, API_TYPE(retry_policy));
     policy->initial_interval = presence_make_duration(arena, interval);
     policy->maximum_interval = presence_make_duration(arena, interval);

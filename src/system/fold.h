@@ -1,4 +1,4 @@
-/* fold.h - what folds of system workflows have in common: payloads, and how an activity ended. */
+/* fold.h - what the folds of system workflows share: payloads, and how an activity ended. */
 #ifndef CADENZA_SYSTEM_FOLD_H
 #define CADENZA_SYSTEM_FOLD_H
 

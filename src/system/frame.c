@@ -24,7 +24,7 @@ system_new(const struct system_types *types, struct domains *domains)
     for (unsigned i = 0; i < frame->loop_count; i++) {
         struct system_loop *loop = &frame->loops[i];
         loop->frame = frame;
-        loop->sites = map_new();
+        loop->served_lists = map_new();
         latch_init(&loop->working, 0);
         for (int type = 0; type < TASK_TYPE_COUNT; type++)
             list_init(&loop->hungry[type]);
@@ -76,7 +76,7 @@ system_find_activity(const struct system_frame *frame, const char *domain_id, co
     return NULL;
 }
 
-/* Before the parts are there nobody can say; it is asked again. */
+/* Not before the parts are there; matching asks again. */
 static bool
 is_on(const struct system_frame *frame, const char *domain_id, const char *list)
 {
@@ -95,7 +95,7 @@ system_wanted(struct system_frame *frame, const char *domain_id, const char *lis
 {
     struct system_loop *loop = loop_here(frame);
     if (!loop->is_stopping && is_on(frame, domain_id, list))
-        site_want(loop, domain_id, list, type);
+        served_list_want(loop, domain_id, list, type);
 }
 
 /* Runs function(frame) on every loop, one after the other. */
@@ -105,7 +105,7 @@ on_each_loop(struct system_frame *frame, void (*function)(void *frame))
     scoped(arena_drop) struct arena *arena = arena_new(0);
     for (unsigned i = 0; i < frame->loop_count; i++) {
         struct error *err = loop_call(loop_at(i), function, frame, arena);
-        while (err != NULL) { /* its mailbox is full: it has to empty it, and will */
+        while (err != NULL) { /* its mailbox is full; it will empty it */
             fiber_yield();
             err = loop_call(loop_at(i), function, frame, arena);
         }
@@ -116,6 +116,7 @@ static void
 open_here(void *argument)
 {
     struct system_loop *loop = loop_here(argument);
+    check(!loop->is_open && !loop->is_stopping);
     loop->is_open = true;
     loop_feed(loop);
 }
@@ -124,6 +125,8 @@ void
 system_open(struct system_frame *frame, const struct system_parts *parts)
 {
     check(parts->engine != NULL && parts->matching != NULL);
+    check(parts->domains == frame->domains); /* by which lists were served until now */
+    check(frame->parts.engine == NULL);      /* once */
     frame->parts = *parts;
     on_each_loop(frame, open_here);
 }
@@ -154,8 +157,8 @@ system_free(struct system_frame *frame)
 {
     for (unsigned i = 0; i < frame->loop_count; i++) {
         struct system_loop *loop = &frame->loops[i];
-        check(loop->working.open == 0 && map_count(loop->sites) == 0);
-        map_free(loop->sites);
+        check(loop->working.open == 0 && map_count(loop->served_lists) == 0);
+        map_free(loop->served_lists);
     }
     memory_free(frame->loops);
     memory_free(frame);

@@ -1,16 +1,16 @@
 /* frame_test.c - the server's own workers, with workflows made for the purpose. */
 #include "engine/run/mutation.h"
-#include "system/fixture.h"
 #include "system/fold.h"
 #include "system/inside.h"
+#include "system/test_fixture.h"
 
 #define LIST "cadence-sys-test"
 
-/* --- a workflow that counts signals, until it is told to work ---- */
+/* --- a workflow that counts signals, until it is asked to work ---- */
 
 struct counter {
     int64_t signals;
-    bool is_told, is_working, is_cancel_asked, is_cancel_requested;
+    bool is_signalled, is_working, is_cancel_asked, is_cancel_requested;
     struct fold_end end;
 };
 
@@ -21,8 +21,8 @@ fold(void *context, const API(HistoryEvent) *event, struct arena *arena)
     switch (event->attributes_case) {
     case EVENT_KIND(WORKFLOW_EXECUTION_SIGNALED):
         counter->signals++;
-        counter->is_told =
-            counter->is_told ||
+        counter->is_signalled =
+            counter->is_signalled ||
             strcmp(event->workflow_execution_signaled_event_attributes->signal_name, "work") == 0;
         break;
     case EVENT_KIND(WORKFLOW_EXECUTION_CANCEL_REQUESTED):
@@ -43,7 +43,7 @@ fold(void *context, const API(HistoryEvent) *event, struct arena *arena)
 static void
 work(const char *type, struct system_decider *decider)
 {
-    system_schedule(decider, &(struct system_activity_wish){
+    system_schedule(decider, &(struct system_activity_order){
                                  .id = "a",
                                  .type = type,
                                  .list = LIST,
@@ -68,7 +68,7 @@ decide(void *context, struct system_decider *decider)
         system_fail(decider, counter->end.reason, counter->end.details);
         break;
     default:
-        if (counter->is_told && !counter->is_working)
+        if (counter->is_signalled && !counter->is_working)
             work(counter->signals > 5 ? "slow" : "quick", decider);
         if (counter->is_cancel_requested && !counter->is_cancel_asked) {
             API(Decision) *decision = system_decide(
@@ -209,12 +209,12 @@ expect_completed(struct fixture *fixture, const char *id, const char *result)
 
 /* Lists that somebody polls, or wants to. */
 static size_t
-count_sites(const struct fixture *fixture)
+count_served_lists(const struct fixture *fixture)
 {
     const struct system_frame *frame = fixture->system.context;
     size_t count = 0;
     for (unsigned i = 0; i < frame->loop_count; i++)
-        count += map_count(frame->loops[i].sites);
+        count += map_count(frame->loops[i].served_lists);
     return count;
 }
 
@@ -225,7 +225,7 @@ served(struct fixture *fixture)
 {
     fixture->timeout = 30 * NS_PER_S;
     fixture_open_system(fixture, &types);
-    EXPECT_EQ(count_sites(fixture), 0);
+    EXPECT_EQ(count_served_lists(fixture), 0);
     for (int i = 0; i < 100; i++) { /* more than work at a time */
         const char *id = arena_format(fixture->arena, "wf-%d", i);
         start(fixture, id);
@@ -237,7 +237,7 @@ served(struct fixture *fixture)
     const char *answer;
     EXPECT_KIND(ask(fixture, "wf-7", "nonsense", &answer), ERR_QUERY_FAILED);
     EXPECT_OK(fiber_sleep(POLL_LINGER + NS_PER_S, fixture->arena));
-    EXPECT_EQ(count_sites(fixture), 0); /* quiet again */
+    EXPECT_EQ(count_served_lists(fixture), 0); /* quiet again */
 }
 
 TEST(frame, runs_in_any_domain_are_served_and_nobody_polls_afterwards)
@@ -304,7 +304,7 @@ waited(struct fixture *fixture)
     start(fixture, "wf");
     signal_with(fixture, "wf", "work", "");
     EXPECT_OK(fiber_sleep(NS_PER_S, fixture->arena));
-    EXPECT(count_sites(fixture) > 0);
+    EXPECT(count_served_lists(fixture) > 0);
     fixture_start_system(fixture);
     expect_completed(fixture, "wf", "half");
 }

@@ -25,14 +25,15 @@ fold_page(const struct system_workflow *workflow, const struct history_page *pag
 
 struct error *
 system_fold(struct engine *engine, const struct system_workflow *workflow, const char *workflow_id,
-            const struct history_line *line, int64_t next_event_id, struct arena *arena,
+            const struct history_lineage *lineage, int64_t next_event_id, struct arena *arena,
             void **state)
 {
     struct history_range range = {.shard = engine_shard_of(engine, workflow_id),
-                                  .line = *line,
+                                  .lineage = *lineage,
                                   .from_event_id = 1,
                                   .to_event_id = next_event_id,
                                   .bytes_max = PAGE_BYTES};
+    check(workflow->state_size > 0 && next_event_id > 1);
     *state = arena_zalloc(arena, 1, workflow->state_size);
     while (range.from_event_id < range.to_event_id) {
         scoped(arena_drop) struct arena *scratch = arena_new(0);

@@ -3,9 +3,9 @@
  * frame.c is its life, slot.c who polls and works, decision.c and activity.c what is done with a
  * task, history.c how a run becomes a state.
  *
- * A slot is one poll or one task in work; it belongs to a site, a list on one loop. Everything of
- * both happens on that loop. A slot is in one of three hands: matching's (it polls), its fiber's,
- * or it is being ended. */
+ * A slot is one poll or one task in work; it belongs to a served list, which is a task list on one
+ * loop. Everything of both happens on that loop. A slot is with matching (it polls), with its fiber
+ * (a task is in work), or it is being ended. */
 #ifndef CADENZA_SYSTEM_INSIDE_H
 #define CADENZA_SYSTEM_INSIDE_H
 
@@ -16,13 +16,13 @@
 #include "matching/matching.h"
 #include "system/system.h"
 
-#define SITE_SLOTS_MAX 32
+#define LIST_SLOTS_MAX 32
 #define LOOP_SLOTS_MAX 256 /* of each type of task */
 #define POLL_LINGER    (2 * NS_PER_S)
 #define DECISION_TIME  (60 * NS_PER_S) /* for one decision or query */
 #define DOUBT_PAUSE    (100 * NS_PER_MS)
 
-struct site {
+struct served_list {
     struct system_loop *loop;
     struct arena *arena; /* all of this */
     struct slice key;
@@ -30,13 +30,13 @@ struct site {
     const char *domain_id, *domain_name, *list;
     struct list slots; /* struct slot */
     unsigned slot_count;
-    bool is_missed;     /* somebody was wanted, and all slots were out */
-    struct list hungry; /* in loop->hungry: wants a slot, and there is none left */
+    bool is_missed;     /* a poll was wanted while all slots were in use */
+    struct list hungry; /* in loop->hungry: wants a slot, and the loop has none left */
 };
 
-struct slot {
-    struct list node; /* in site->slots */
-    struct site *site;
+struct worker_slot {
+    struct list node; /* in served_list->slots */
+    struct served_list *served_list;
     struct poll poll;
     bool is_polling;
     struct fiber *fiber; /* NULL: no task is in work */
@@ -45,9 +45,9 @@ struct slot {
 /* What belongs to one loop. */
 struct system_loop {
     struct system_frame *frame;
-    struct map *sites;
+    struct map *served_lists;
     unsigned slot_count[TASK_TYPE_COUNT];
-    struct list hungry[TASK_TYPE_COUNT]; /* struct site */
+    struct list hungry[TASK_TYPE_COUNT]; /* struct served_list */
     bool is_open, is_stopping;
     struct latch working; /* slots */
 };
@@ -62,12 +62,15 @@ struct system_frame {
 
 /* --- slot.c ---- */
 
-/* Somebody shall poll the list. */
-void site_want(struct system_loop *loop, const char *domain_id, const char *list,
-               enum task_type type);
-/* Who waits for a slot gets one, as long as there are some. */
+/* Makes sure that somebody polls the list, now or when a slot is free. */
+void served_list_want(struct system_loop *loop, const char *domain_id, const char *list,
+                      enum task_type type);
+/* Gives slots to the lists that wait for one, as long as there are some. */
 void loop_feed(struct system_loop *loop);
 void slots_stop(struct system_loop *loop);
+/* Checks the counts of a loop, and, in builds that check deeply, all its lists and slots. On that
+ * loop. */
+void system_loop_check(const struct system_loop *loop);
 
 /* --- decision.c, activity.c: one task of matching, in a fiber ---- */
 
@@ -84,7 +87,7 @@ const struct system_activity *system_find_activity(const struct system_frame *fr
                                                    const char *domain_id, const char *type);
 /* The state of a run after its events below next_event_id, page by page. Yields. */
 must_use struct error *system_fold(struct engine *engine, const struct system_workflow *workflow,
-                                   const char *workflow_id, const struct history_line *line,
+                                   const char *workflow_id, const struct history_lineage *lineage,
                                    int64_t next_event_id, struct arena *arena, void **state);
 
 #endif

@@ -1,7 +1,8 @@
 /* managed.c - the workflows of a managed failover: pick, then batch after batch. See managed.h. */
 #include "system/managed.h"
 
-#include "api/diagnose.h"
+#include "api/workflow/diagnose.h"
+#include "base/check.h"
 #include "base/json.h"
 #include "system/fold.h"
 #include "system/types.h"
@@ -13,14 +14,14 @@
 #define MOVE_EXPIRY   60
 #define WAIT_TIMER    "wait"
 
-struct state {
+struct managed_state {
     enum managed_kind kind;
     struct slice input;
     struct managed_params params;
-    const char *error;   /* why it cannot be done; NULL: it can */
+    const char *error;   /* why it failed; NULL: it has not */
     const char *starter; /* who started it */
     bool is_picked;
-    struct managed_moves moves; /* since it is picked */
+    struct managed_moves moves; /* valid once is_picked */
     struct slice batch;         /* in work, or the last one */
     size_t done;                /* of the moves, in this direction */
     bool is_back;               /* a drill on its way back */
@@ -28,7 +29,7 @@ struct state {
     int64_t scheduled;
     bool is_working, is_waiting, has_waited;
     bool is_paused, is_cancel_requested;
-    bool is_aborted; /* it was ended before it was done */
+    bool is_aborted; /* it was ended early */
 };
 
 /* --- the fold ---- */
@@ -52,8 +53,8 @@ read_operator(const API(Memo) *memo, struct arena *arena)
 }
 
 static void
-fold_started(struct state *state, const API(WorkflowExecutionStartedEventAttributes) *attributes,
-             struct arena *arena)
+fold_started(struct managed_state *state,
+             const API(WorkflowExecutionStartedEventAttributes) *attributes, struct arena *arena)
 {
     bool is_known = managed_kind_find(attributes->workflow_type->name, &state->kind);
     check(is_known); /* only such runs come here */
@@ -78,12 +79,12 @@ fail_batch(struct managed_outcomes *outcomes, struct slice batch, const char *wh
 static const char *
 describe_end(const struct fold_end *end, struct arena *arena)
 {
-    bool is_told = end->how == FOLD_FAILED && end->details.length > 0;
-    return is_told ? arena_text_of(arena, end->details) : "it took too long";
+    bool has_details = end->how == FOLD_FAILED && end->details.length > 0;
+    return has_details ? arena_text_of(arena, end->details) : "it took too long";
 }
 
 static void
-fold_end(struct state *state, const struct fold_end *end, struct arena *arena)
+fold_end(struct managed_state *state, const struct fold_end *end, struct arena *arena)
 {
     struct managed_outcomes *outcomes = state->is_back ? &state->back_outcomes : &state->outcomes;
     bool is_good = end->how == FOLD_COMPLETED;
@@ -102,7 +103,7 @@ fold_end(struct state *state, const struct fold_end *end, struct arena *arena)
 }
 
 static void
-fold_timer(struct state *state)
+fold_timer(struct managed_state *state)
 {
     state->is_waiting = false;
     state->has_waited = true;
@@ -113,7 +114,7 @@ fold_timer(struct state *state)
 }
 
 static void
-fold_other(struct state *state, const API(HistoryEvent) *event, struct arena *arena)
+fold_other(struct managed_state *state, const API(HistoryEvent) *event, struct arena *arena)
 {
     struct fold_end end = {0};
     if (fold_activity_end(&end, event, arena))
@@ -121,7 +122,7 @@ fold_other(struct state *state, const API(HistoryEvent) *event, struct arena *ar
 }
 
 static void
-fold_signal(struct state *state, const char *name)
+fold_signal(struct managed_state *state, const char *name)
 {
     if (strcmp(name, MANAGED_PAUSE) == 0)
         state->is_paused = true;
@@ -132,7 +133,7 @@ fold_signal(struct state *state, const char *name)
 static void
 fold(void *context, const API(HistoryEvent) *event, struct arena *arena)
 {
-    struct state *state = context;
+    struct managed_state *state = context;
     switch (event->attributes_case) {
     case EVENT_KIND(WORKFLOW_EXECUTION_STARTED):
         fold_started(state, event->workflow_execution_started_event_attributes, arena);
@@ -166,22 +167,31 @@ fold(void *context, const API(HistoryEvent) *event, struct arena *arena)
     }
 }
 
+static void
+managed_state_check(const struct managed_state *state)
+{
+    check(state->done <= state->moves.count);
+    check(state->is_picked || state->done == 0);
+    check(state->outcomes.count <= state->outcomes.capacity);
+    check(state->back_outcomes.count <= state->back_outcomes.capacity);
+}
+
 /* --- what comes next ---- */
 
 static bool
-is_done(const struct state *state)
+is_done(const struct managed_state *state)
 {
     bool is_last = state->is_back || state->params.drill_wait == 0;
     return state->is_picked && is_last && state->done == state->moves.count;
 }
 
 static void
-schedule(const struct state *state, const char *type, struct slice input, int64_t expiry,
+schedule(const struct managed_state *state, const char *type, struct slice input, int64_t expiry,
          struct system_decider *decider)
 {
     struct arena *arena = decider->arena;
     system_schedule(decider,
-                    &(struct system_activity_wish){
+                    &(struct system_activity_order){
                         .id = arena_format(arena, "%lld", (long long)state->scheduled),
                         .type = type,
                         .list = MANAGED_LIST,
@@ -191,10 +201,11 @@ schedule(const struct state *state, const char *type, struct slice input, int64_
 }
 
 static struct slice
-next_batch(const struct state *state, struct arena *arena)
+next_batch(const struct managed_state *state, struct arena *arena)
 {
     size_t left = state->moves.count - state->done;
     size_t size = (size_t)state->params.batch_size;
+    check(state->is_picked && left > 0 && size > 0);
     struct managed_moves batch = {.count = left < size ? left : size};
     batch.all = arena_zalloc(arena, batch.count, sizeof batch.all[0]);
     for (size_t i = 0; i < batch.count; i++) {
@@ -205,7 +216,7 @@ next_batch(const struct state *state, struct arena *arena)
 }
 
 static struct slice
-result_of(const struct state *state, struct arena *arena)
+result_of(const struct managed_state *state, struct arena *arena)
 {
     struct buffer out = {0};
     buffer_append_text(&out, "{");
@@ -231,7 +242,7 @@ result_of(const struct state *state, struct arena *arena)
 
 /* Nothing is in work, and it is picked. */
 static void
-go_on(const struct state *state, struct system_decider *decider)
+go_on(const struct managed_state *state, struct system_decider *decider)
 {
     bool has_more = state->done < state->moves.count;
     if (is_done(state))
@@ -247,7 +258,8 @@ go_on(const struct state *state, struct system_decider *decider)
 static void
 decide(void *context, struct system_decider *decider)
 {
-    const struct state *state = context;
+    const struct managed_state *state = context;
+    managed_state_check(state);
     if (state->error != NULL)
         system_fail(decider, MANAGED_ERROR, slice_text(state->error));
     else if (state->is_working)
@@ -265,7 +277,7 @@ decide(void *context, struct system_decider *decider)
 /* --- how far it is ---- */
 
 static const char *
-state_name(const struct state *state)
+state_name(const struct managed_state *state)
 {
     if (state->is_aborted)
         return "aborted";
@@ -296,8 +308,9 @@ static struct error *
 query(void *context, const char *type, struct slice arguments, struct arena *arena,
       struct slice *answer)
 {
-    const struct state *state = context;
+    const struct managed_state *state = context;
     struct buffer out = {0};
+    managed_state_check(state);
     if (strcmp(type, MANAGED_QUERY) != 0)
         return error_new(arena, ERR_QUERY_FAILED, "unknown queryType %s", type);
     buffer_append_format(&out, "{\"TotalDomains\":%zu,\"Success\":%zu,\"Failed\":%zu",
@@ -323,7 +336,7 @@ query(void *context, const char *type, struct slice arguments, struct arena *are
 #define MANAGED(name)                                                                              \
     {                                                                                              \
         .type = (name), .list = MANAGED_LIST, .domain = SYSTEM_DOMAIN,                             \
-        .state_size = sizeof(struct state), .fold = fold, .decide = decide, .query = query         \
+        .state_size = sizeof(struct managed_state), .fold = fold, .decide = decide, .query = query \
     }
 
 const struct system_workflow managed_failover = MANAGED(MANAGED_FAILOVER);

@@ -5,7 +5,7 @@
  * and says where each goes, then batch after batch is moved by another one, with a wait between
  * two. A failover moves domains out of some clusters into another one; a rebalance moves each
  * domain to the cluster that its data prefer. A drill moves them back after a while. `pause` holds
- * it before the next batch, `resume` lets it go on, `state` tells how far it is. */
+ * it before the next batch, `resume` continues it, the query `state` says how far it is. */
 #ifndef CADENZA_SYSTEM_MANAGED_H
 #define CADENZA_SYSTEM_MANAGED_H
 
@@ -25,14 +25,14 @@
 #define MANAGED_PAUSE  "pause"
 #define MANAGED_RESUME "resume"
 
-/* Reason of failures that stay, as Cadence's workers call errors without a name. */
+/* Reason of failures that are not tried again, as Cadence's workers call errors without a name. */
 #define MANAGED_ERROR "cadenceInternal:Generic"
 
 enum managed_kind { KIND_FAILOVER, KIND_FAILOVER_V2, KIND_REBALANCE, KIND_REBALANCE_V2 };
 /* Of a workflow type; false: it is none of them. */
 bool managed_kind_find(const char *type, enum managed_kind *kind);
 
-/* --- what a run is told (managed_params.c) ---- */
+/* --- the input of a run (managed_params.c) ---- */
 
 /* A cluster attribute; or where it is to be active, and where it was. */
 struct managed_attribute {
@@ -55,7 +55,7 @@ struct managed_params {
 must_use struct error *managed_read_params(struct slice input, enum managed_kind kind,
                                            struct arena *arena, struct managed_params *params);
 
-/* --- what is to be done, from one activity to the other (managed_params.c) ---- */
+/* --- what is to be moved, from one activity to the other (managed_params.c) ---- */
 
 struct managed_move {
     const char *domain;
@@ -69,7 +69,7 @@ struct managed_moves {
     size_t count;
 };
 struct slice managed_write_moves(const struct managed_moves *moves, struct arena *arena);
-/* False: they are none. */
+/* False: the bytes are not that. */
 must_use bool managed_read_moves(struct slice bytes, struct arena *arena,
                                  struct managed_moves *moves);
 /* Preferences of a domain's data: a list of attributes and where each is to be. False: none. */
@@ -78,7 +78,7 @@ must_use bool managed_read_preferences(const char *text, struct arena *arena,
 /* The way back. */
 struct managed_move managed_reverse(const struct managed_move *move, struct arena *arena);
 
-/* --- what came of it (managed_outcome.c) ---- */
+/* --- the outcome (managed_outcome.c) ---- */
 
 struct managed_outcome {
     const char *domain;
@@ -90,26 +90,27 @@ struct managed_outcomes {
 };
 void managed_add_outcome(struct managed_outcomes *outcomes, const char *domain, const char *error,
                          struct arena *arena);
-/* Adds what the bytes say; false: they say nothing. */
+/* Adds the outcomes in the bytes; false: the bytes are not that. */
 must_use bool managed_add_outcomes(struct managed_outcomes *outcomes, struct slice bytes,
                                    struct arena *arena);
-/* As the activity and the newer workflows tell it, and as the older ones do: names only. */
+/* In the format of the activity and the newer workflows, and in that of the older ones: names
+ * only. */
 void managed_append_outcomes(struct buffer *out, const struct managed_outcomes *outcomes);
 void managed_append_names(struct buffer *out, const char *member,
                           const struct managed_outcomes *outcomes, bool has_failed);
 size_t managed_count(const struct managed_outcomes *outcomes, bool has_failed);
 /* Where the moved domains were before. */
 void managed_append_snapshots(struct buffer *out, const struct managed_moves *moves);
-/* Takes what the buffer has into the arena. */
+/* Moves the bytes of the buffer into the arena. */
 struct slice managed_take(struct buffer *out, struct arena *arena);
 
 /* --- which domains (managed_pick.c) ---- */
 
-/* Is the domain one of those, and where does it go? Pure: a dry run asks the same. */
+/* Is the domain to be moved, and where to? Pure: a dry run asks the same. */
 bool managed_pick(enum managed_kind kind, const struct managed_params *params,
                   const API(Domain) *domain, struct arena *arena, struct managed_move *move);
 
-/* --- who would work there (managed_pollers.c) ---- */
+/* --- workers in the other cluster (managed_pollers.c) ---- */
 
 /* Is every list of the domain that is polled here polled in the other cluster, too? Error: what
  * keeps the domain from going there. Yields. */

@@ -1,5 +1,5 @@
 /* managed_choose.c - the activity that picks the domains of a managed failover. See managed.h. */
-#include "api/diagnose.h"
+#include "api/workflow/diagnose.h"
 #include "base/check.h"
 #include "domain/domains.h"
 #include "system/managed.h"
@@ -7,7 +7,7 @@
 
 #define PAGE 64
 
-/* All of them. No yield: the domains live that long, and it is one moment. */
+/* All domains. No yield, so that the domains stay and all are of one moment. */
 static void
 pick_all(const struct system_task *task, enum managed_kind kind,
          const struct managed_params *params, struct managed_moves *moves)

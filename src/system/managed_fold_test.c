@@ -1,4 +1,4 @@
-/* managed_fold_test.c - what a managed failover decides, told from its events alone. */
+/* managed_fold_test.c - what a managed failover decides, from its events alone. */
 #include "base/test.h"
 #include "engine/run/mutation.h"
 #include "system/managed.h"

@@ -1,7 +1,7 @@
-/* managed_move.c - moves a batch of domains. See managed.h. It can be done again: what is where it
- * belongs is left alone. */
+/* managed_move.c - moves a batch of domains. See managed.h. It can be repeated: a domain that is
+ * already in place is left alone. */
 #include "api/api.h"
-#include "api/diagnose.h"
+#include "api/workflow/diagnose.h"
 #include "domain/attributes.h"
 #include "domain/domains.h"
 #include "system/managed.h"
@@ -12,7 +12,7 @@
 #define REASON        "managed failover"
 #define FAILOVER_PATH "/uber.cadence.api.v1.DomainAPI/FailoverDomain"
 
-/* The attributes that are elsewhere; NULL: none. */
+/* The attributes that are not in their target yet; NULL: none. */
 static API(ActiveClusters) *
 find_attributes(const struct managed_move *move, const API(Domain) *domain, struct arena *arena)
 {
@@ -33,7 +33,7 @@ find_attributes(const struct managed_move *move, const API(Domain) *domain, stru
     return attributes_write(&wanted, arena);
 }
 
-/* It begins where it goes to. One that is under way goes on. */
+/* A graceful failover begins in its target. One that is under way goes on. */
 static struct error *
 move_gracefully(const struct system_task *task, const API(FailoverDomainRequest) *request,
                 const char *target)
@@ -46,8 +46,8 @@ move_gracefully(const struct system_task *task, const API(FailoverDomainRequest)
         return err != NULL ? err : domains_failover(parts->domains, request, task->arena, NULL);
     }
     API(FailoverDomainResponse) *response = NULL;
-    return api_ask_cluster(parts->api, target, FAILOVER_PATH, &request->base, task->arena,
-                           API_TYPE(failover_domain_response), (ProtobufCMessage **)&response);
+    return api_call_cluster(parts->api, target, FAILOVER_PATH, &request->base, task->arena,
+                            API_TYPE(failover_domain_response), (ProtobufCMessage **)&response);
 }
 
 static struct error *
@@ -75,7 +75,7 @@ move_domain(const struct system_task *task, const struct managed_move *move)
     return domains_failover(task->parts->domains, request, task->arena, NULL);
 }
 
-/* Of the older kinds a domain goes only where its workers are. */
+/* The older kinds move a domain only to a cluster where it has workers. */
 static struct error *
 check_workers(const struct system_task *task, const struct managed_move *move)
 {
@@ -87,12 +87,12 @@ check_workers(const struct system_task *task, const struct managed_move *move)
                : NULL;
 }
 
-/* Is it the store or this host that cannot, not the domain? Then the next attempt goes on. */
+/* Is the cause the store or this host, not the domain? Then the next attempt goes on. */
 static bool
 ends_attempt(const struct error *err)
 {
     return err->kind == ERR_CANCELLED || err->kind == ERR_DEADLINE ||
-           (system_passes(err) && err->kind != ERR_SERVICE_BUSY); /* busy: it moved just now */
+           (system_passes(err) && err->kind != ERR_SERVICE_BUSY); /* busy: it has only just moved */
 }
 
 static struct error *

@@ -1,4 +1,4 @@
-/* managed_outcome.c - what came of a managed failover, domain by domain. See managed.h. */
+/* managed_outcome.c - the outcome of a managed failover, domain by domain. See managed.h. */
 #include "base/json.h"
 #include "system/managed.h"
 
@@ -90,7 +90,7 @@ managed_append_names(struct buffer *out, const char *member,
         object_append_text(out, outcomes->all[i].domain);
         before = ",";
     }
-    buffer_append_text(out, before[0] == '[' ? "null" : "]"); /* as Go writes a list of none */
+    buffer_append_text(out, before[0] == '[' ? "null" : "]"); /* as Go writes an empty list */
 }
 
 static void

@@ -1,5 +1,6 @@
-/* managed_params.c - what a managed failover is told, and what it hands to its activities, as JSON
- * in Cadence's names. See managed.h. */
+/* managed_params.c - the input of a managed failover, and that of its activities, as JSON in
+ * Cadence's names. See managed.h. */
+#include "base/check.h"
 #include "base/json.h"
 #include "fiber/clock.h"
 #include "system/managed.h"
@@ -45,7 +46,7 @@ read_attribute(struct json_reader *reader, struct managed_attribute *attribute)
     object_leave(reader, outer);
 }
 
-/* One place more for an array that has `count` and doubles when it is full. */
+/* Room for one more in an array of `count` that doubles when it is full. */
 static void *
 grow(void *all, size_t count, size_t size, struct arena *arena)
 {
@@ -128,7 +129,7 @@ read_member(struct json_reader *reader, const char *name, struct managed_params 
         object_skip(reader);
 }
 
-/* A failover must say from where to where. */
+/* A failover must name its source and its target. */
 static struct error *
 check_clusters(const struct managed_params *params, bool is_second, struct arena *arena)
 {
@@ -152,7 +153,7 @@ usual(int64_t value, int64_t otherwise)
 {
     if (value <= 0)
         return otherwise;
-    return value > INT32_MAX ? INT32_MAX : value; /* more no timer takes */
+    return value > INT32_MAX ? INT32_MAX : value; /* no timer takes more */
 }
 
 static void
@@ -162,6 +163,14 @@ fill_usual(struct managed_params *params)
     params->batch_size = usual(params->batch_size, BATCH_USUAL);
     params->wait = usual(params->wait, WAIT_USUAL);
     params->drill_wait = usual(drill / NS_PER_S + (drill % NS_PER_S > 0), 0);
+}
+
+static void
+managed_params_check(const struct managed_params *params)
+{
+    check(params->batch_size > 0 && params->batch_size <= INT32_MAX);
+    check(params->wait > 0 && params->wait <= INT32_MAX);
+    check(params->drill_wait >= 0 && params->drill_wait <= INT32_MAX);
 }
 
 struct error *
@@ -184,6 +193,7 @@ managed_read_params(struct slice input, enum managed_kind kind, struct arena *ar
         params->source_count = 1;
     }
     fill_usual(params);
+    managed_params_check(params);
     return is_failover ? check_clusters(params, kind == KIND_FAILOVER_V2, arena) : NULL;
 }
 

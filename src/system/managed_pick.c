@@ -3,6 +3,7 @@
 #include <limits.h>
 #include <stdlib.h>
 
+#include "base/check.h"
 #include "domain/attributes.h"
 #include "system/managed.h"
 #include "wire/maps.h"
@@ -12,7 +13,7 @@
 #define DATA_PREFERENCES "ClusterAttributePreferences"
 #define DATA_TIMEOUT     "FailoverTimeoutInSeconds"
 
-/* What the domain's data say of it; "": nothing. */
+/* The value of a key of the domain's data; "": none. */
 static const char *
 read_data(const API(Domain) *domain, const char *key)
 {
@@ -62,7 +63,7 @@ has_cluster(const API(Domain) *domain, const char *cluster)
     return false;
 }
 
-/* Domains may say how long a failover of theirs may wait; what is no such number does not count. */
+/* A domain may set the timeout of its failovers; anything that is not such a number is ignored. */
 static int64_t
 read_timeout(const API(Domain) *domain)
 {
@@ -118,6 +119,7 @@ pick_failover(const struct managed_params *params, const API(Domain) *domain, bo
     struct attributes attributes = attributes_read(domain->active_clusters, arena);
     bool is_there = is_named(active, params->sources, params->source_count);
     bool is_any = move_listed(params, &attributes, is_second, move, arena);
+    check(move->attribute_count <= params->attribute_count);
     if (is_there || (is_any && !is_second)) {
         move->target = params->target;
         move->previous = arena_text(arena, active);
@@ -130,18 +132,18 @@ pick_failover(const struct managed_params *params, const API(Domain) *domain, bo
 static void
 move_preferred(const API(Domain) *domain, struct managed_move *move, struct arena *arena)
 {
-    struct managed_attribute *wishes;
+    struct managed_attribute *preferences;
     size_t count;
     struct attributes attributes = attributes_read(domain->active_clusters, arena);
     const char *text = read_data(domain, DATA_PREFERENCES);
-    if (text[0] == '\0' || !managed_read_preferences(text, arena, &wishes, &count))
+    if (text[0] == '\0' || !managed_read_preferences(text, arena, &preferences, &count))
         return;
     make_room(move, count, arena);
     for (size_t i = 0; i < count; i++) {
         const struct attribute *found =
-            attributes_find(&attributes, wishes[i].scope, wishes[i].name);
-        if (found != NULL && strcmp(found->cluster_name, wishes[i].target) != 0)
-            move_attribute(move, found, wishes[i].target);
+            attributes_find(&attributes, preferences[i].scope, preferences[i].name);
+        if (found != NULL && strcmp(found->cluster_name, preferences[i].target) != 0)
+            move_attribute(move, found, preferences[i].target);
     }
 }
 

@@ -1,7 +1,7 @@
 /* managed_pick_test.c - which domains a managed failover moves, and where to. */
 #include "base/test.h"
 #include "system/managed.h"
-#include "system/managed_sample.h"
+#include "system/test_managed_sample.h"
 #include "wire/maps.h"
 #include "wire/message.h"
 

@@ -1,6 +1,7 @@
-/* managed_pollers.c - do the workers of a domain poll in the cluster where it goes? See managed.h.
- */
+/* managed_pollers.c - do the workers of a domain poll in the cluster that it moves to? See
+ * managed.h. */
 #include "api/api.h"
+#include "base/check.h"
 #include "domain/domains.h"
 #include "matching/matching.h"
 #include "system/managed.h"
@@ -45,27 +46,28 @@ find_lacking(const API(GetTaskListsByDomainResponse) *here,
 }
 
 static struct error *
-list_here(const struct system_task *task, const char *name, API(GetTaskListsByDomainResponse) *told)
+list_here(const struct system_task *task, const char *name,
+          API(GetTaskListsByDomainResponse) *lists)
 {
     const struct domain *domain = domains_find_name(task->parts->domains, name);
     if (domain == NULL)
         return domain_error_unknown(name, task->arena);
     return matching_list_lists(task->parts->matching, arena_text(task->arena, domain->id),
-                               task->arena, told);
+                               task->arena, lists);
 }
 
 static struct error *
 list_there(const struct system_task *task, const char *name, const char *target,
-           const API(GetTaskListsByDomainResponse) **told)
+           const API(GetTaskListsByDomainResponse) **lists)
 {
     ProtobufCMessage *response = NULL;
     API(GetTaskListsByDomainRequest) *request =
         message_new(task->arena, API_TYPE(get_task_lists_by_domain_request));
     request->domain = (char *)name;
     struct error *err =
-        api_ask_cluster(task->parts->api, target, LISTS_PATH, &request->base, task->arena,
-                        API_TYPE(get_task_lists_by_domain_response), &response);
-    *told = (const API(GetTaskListsByDomainResponse) *)response;
+        api_call_cluster(task->parts->api, target, LISTS_PATH, &request->base, task->arena,
+                         API_TYPE(get_task_lists_by_domain_response), &response);
+    *lists = (const API(GetTaskListsByDomainResponse) *)response;
     return err;
 }
 
@@ -77,13 +79,14 @@ managed_check_pollers(const struct system_task *task, const char *domain, const 
         message_new(task->arena, API_TYPE(get_task_lists_by_domain_response));
     API(GetTaskListsByDomainResponse) *here =
         message_new(task->arena, API_TYPE(get_task_lists_by_domain_response));
+    check(target[0] != '\0');
     bool is_here = strcmp(target, task->parts->group->current->name) == 0;
     struct error *err = is_here ? NULL : list_here(task, domain, here);
     if (err != NULL || is_here || find_lacking(here, none) == NULL)
         return err; /* nobody polls: there is nothing to lack */
     err = list_there(task, domain, target, &there);
     if (err != NULL && err->kind == ERR_ACCESS_DENIED)
-        return NULL; /* it cannot be known */
+        return NULL; /* this cluster may not ask; the failover goes on */
     if (err != NULL)
         return error_new(task->arena, ERR_BAD_REQUEST, "failed to get task list for domain %s: %s",
                          domain, err->message);

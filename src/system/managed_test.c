@@ -2,11 +2,11 @@
  */
 #include "system/managed.h"
 
-#include "api/diagnose.h"
+#include "api/workflow/diagnose.h"
 #include "engine/run/mutation.h"
 #include "fiber/fiber.h"
-#include "system/fixture.h"
-#include "system/managed_sample.h"
+#include "system/test_fixture.h"
+#include "system/test_managed_sample.h"
 #include "uber/cadence/api/v1/service_visibility.pb-c.h"
 
 #define DOMAINS 5

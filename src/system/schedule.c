@@ -2,11 +2,12 @@
  * every domain where schedules are switched on. */
 #include "schedule/schedule.h"
 
+#include "base/check.h"
 #include "base/json.h"
 #include "config/dynamic.h"
 #include "domain/domains.h"
 #include "fiber/clock.h"
-#include "fiber/mark.h"
+#include "fiber/probe.h"
 #include "system/fold.h"
 #include "system/types.h"
 #include "wire/message.h"
@@ -80,14 +81,14 @@ decide_continue(struct system_decider *decider, const struct schedule *schedule,
     next->memo = schedule->definition->memo;
     next->search_attributes =
         schedule_attributes(schedule->definition, schedule->progress->is_paused, decider->arena);
-    mark("schedule_continued");
+    probe("schedule_continued");
 }
 
 static void
 decide_fire(struct system_decider *decider, struct slice task)
 {
     system_schedule(decider,
-                    &(struct system_activity_wish){
+                    &(struct system_activity_order){
                         .id = "fire",
                         .type = SCHEDULE_FIRE,
                         .list = SCHEDULE_LIST,
@@ -111,6 +112,7 @@ decide(void *state, struct system_decider *decider)
         .bytes = decider->history_bytes,
         .limits = {.events = HISTORY_EVENTS, .bytes = HISTORY_BYTES, .age = HISTORY_AGE}};
     schedule_plan(schedule, &now, &plan);
+    check(!(plan.continues && plan.is_over));
     if (plan.has_marker)
         decide_marker(decider, plan.marker);
     if (plan.upsert != NULL)
@@ -127,7 +129,7 @@ decide(void *state, struct system_decider *decider)
         system_complete(decider, (struct slice){0});
 }
 
-/* --- the query, for people; DescribeSchedule tells everything ---- */
+/* --- the query, for people; DescribeSchedule says everything ---- */
 
 static struct error *
 query(void *state, const char *type, struct slice arguments, struct arena *arena,

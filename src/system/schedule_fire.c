@@ -1,9 +1,9 @@
 /* schedule_fire.c - the activity that starts what schedules ask for. See schedule/fire.c, which
- * says what is done; here is how it is asked of the engine. */
+ * decides what is done; here are its calls of the engine. */
 #include "api/api.h"
-#include "api/validate.h"
+#include "api/call/validate.h"
 #include "domain/domains.h"
-#include "fiber/mark.h"
+#include "fiber/probe.h"
 #include "schedule/schedule.h"
 #include "system/types.h"
 #include "wire/message.h"
@@ -12,7 +12,7 @@
 #define CONTINUED                                                                                  \
     API_VALUE(WORKFLOW_EXECUTION_CLOSE_STATUS__WORKFLOW_EXECUTION_CLOSE_STATUS_CONTINUED_AS_NEW)
 
-/* What the run was asked is of no use any more. */
+/* The run is gone: there is nothing left to ask of it. */
 static bool
 is_gone(const struct error *err)
 {
@@ -33,10 +33,10 @@ look_at(struct system_task *task, const struct run_key *key, bool *is_open,
     return is_gone(err) ? NULL : err;
 }
 
-/* A run that continued, or was tried again, is what it continued as. */
+/* A run that continued as new, or was retried, counts as its newest run. */
 static struct error *
-look(void *context, const STORED(ScheduleRun) *run, bool *is_open,
-     API(WorkflowExecutionCloseStatus) *status)
+check_run(void *context, const STORED(ScheduleRun) *run, bool *is_open,
+          API(WorkflowExecutionCloseStatus) *status)
 {
     struct system_task *task = context;
     struct run_key key = {task->key.domain_id, run->workflow_id, run->run_id};
@@ -44,7 +44,7 @@ look(void *context, const STORED(ScheduleRun) *run, bool *is_open,
     if (err == NULL && !*is_open && *status == CONTINUED) {
         key.run_id = "";
         err = look_at(task, &key, is_open, status);
-        mark("schedule_followed_run");
+        probe("schedule_followed_run");
     }
     return err;
 }
@@ -90,7 +90,7 @@ terminate(void *context, const STORED(ScheduleRun) *run)
 
 /* --- starting ---- */
 
-/* What the door asks of everybody's starts. */
+/* The checks that the API makes of every start. */
 static struct error *
 check_start(struct system_task *task, const API(StartWorkflowExecutionRequest) *request)
 {
@@ -114,7 +114,7 @@ check_domain(struct system_task *task, const char **name)
 {
     const struct domain *domain = domains_find_id(task->parts->domains, task->key.domain_id);
     if (domain == NULL)
-        return error_new(task->arena, ERR_ENTITY_NOT_EXISTS, "domain %s is not there",
+        return error_new(task->arena, ERR_ENTITY_NOT_EXISTS, "domain %s does not exist",
                          task->key.domain_id);
     *name = arena_text(task->arena, domain->name);
     struct call_domain call_domain = {domain->id, domain->name, domain};
@@ -145,7 +145,7 @@ start(void *context, const STORED(ScheduleTask) *task, const STORED(ScheduleFire
         err =
             engine_start(work->parts->engine, work->key.domain_id, &command, work->arena, &answer);
     if (err == NULL) {
-        mark(answer.is_new ? "schedule_started" : "schedule_start_repeated");
+        probe(answer.is_new ? "schedule_started" : "schedule_start_repeated");
         *run_id = answer.run_id;
         return NULL;
     }
@@ -157,14 +157,17 @@ start(void *context, const STORED(ScheduleTask) *task, const STORED(ScheduleFire
 static struct error *
 run_activity(struct system_task *task, struct slice *result)
 {
-    STORED(ScheduleTask) *wish = NULL;
+    STORED(ScheduleTask) *order = NULL;
     STORED(ScheduleReport) *report = NULL;
-    struct schedule_port port = {
-        .look = look, .cancel = cancel, .terminate = terminate, .start = start, .context = task};
-    struct error *err =
-        message_decode_as(task->arena, ERR_CORRUPT, STORED_TYPE(schedule_task), task->input, &wish);
+    struct schedule_port port = {.check_run = check_run,
+                                 .cancel = cancel,
+                                 .terminate = terminate,
+                                 .start = start,
+                                 .context = task};
+    struct error *err = message_decode_as(task->arena, ERR_CORRUPT, STORED_TYPE(schedule_task),
+                                          task->input, &order);
     if (err == NULL)
-        err = schedule_fire(wish, &port, task->arena, &report);
+        err = schedule_fire(order, &port, task->arena, &report);
     if (err == NULL)
         *result = message_encode(task->arena, &report->base);
     return err;

@@ -1,6 +1,6 @@
 /* schedule_overlap_test.c - what a schedule does when a workflow that it started is still running,
  * or has failed. */
-#include "system/scheduling.h"
+#include "system/test_scheduling.h"
 
 static const API(ScheduleInfo) *
 info_of(struct fixture *fixture, const char *id)
@@ -155,10 +155,10 @@ pauses_on_failure(struct fixture *fixture)
     scheduling_wait(fixture, 30);
     scheduling_fail_one(fixture);
     scheduling_wait(fixture, 30);
-    const API(DescribeScheduleResponse) *told = scheduling_describe(fixture, "busy");
-    EXPECT(told->state->paused);
-    EXPECT_TEXT(told->state->pause_info->paused_by, "cadence-scheduler");
-    EXPECT(strstr(told->state->pause_info->reason, " failed") != NULL);
+    const API(DescribeScheduleResponse) *described = scheduling_describe(fixture, "busy");
+    EXPECT(described->state->paused);
+    EXPECT_TEXT(described->state->pause_info->paused_by, "cadence-scheduler");
+    EXPECT(strstr(described->state->pause_info->reason, " failed") != NULL);
     scheduling_wait(fixture, 300);
     EXPECT_EQ(info_of(fixture, "busy")->total_runs, 2);
     EXPECT_EQ(count_closed(fixture, "FAILED"), 1);

@@ -1,5 +1,5 @@
 /* schedule_steer_test.c - schedules are paused, updated and backfilled. */
-#include "system/scheduling.h"
+#include "system/test_scheduling.h"
 
 #define NO_TOKEN ((ProtobufCBinaryData){0})
 
@@ -20,36 +20,36 @@ pauses(struct fixture *fixture)
     scheduling_create(fixture, request);
     scheduling_wait(fixture, 25);
     scheduling_pause(fixture, "rest", "sale");
-    const API(DescribeScheduleResponse) *told = scheduling_describe(fixture, "rest");
-    EXPECT(told->state->paused);
-    EXPECT_TEXT(told->state->pause_info->reason, "sale");
-    EXPECT_TEXT(told->state->pause_info->paused_by, "somebody");
-    EXPECT(clock_wall() / NS_PER_S - seconds_of(told->state->pause_info->paused_at) <= 1);
-    EXPECT_EQ(told->info->total_runs, 2);
+    const API(DescribeScheduleResponse) *described = scheduling_describe(fixture, "rest");
+    EXPECT(described->state->paused);
+    EXPECT_TEXT(described->state->pause_info->reason, "sale");
+    EXPECT_TEXT(described->state->pause_info->paused_by, "somebody");
+    EXPECT(clock_wall() / NS_PER_S - seconds_of(described->state->pause_info->paused_at) <= 1);
+    EXPECT_EQ(described->info->total_runs, 2);
     scheduling_wait(fixture, 50); /* 30, 40, 50, 60, 70 */
     EXPECT_EQ(scheduling_count(fixture, "rest"), 2);
     scheduling_unpause(fixture, "rest", CATCH_UP(INVALID)); /* its own: skip */
     scheduling_wait(fixture, 2);
-    told = scheduling_describe(fixture, "rest");
-    EXPECT(!told->state->paused && told->state->pause_info == NULL);
-    EXPECT_EQ(told->info->missed_runs, 5);
-    EXPECT_EQ(told->info->total_runs, 2);
+    described = scheduling_describe(fixture, "rest");
+    EXPECT(!described->state->paused && described->state->pause_info == NULL);
+    EXPECT_EQ(described->info->missed_runs, 5);
+    EXPECT_EQ(described->info->total_runs, 2);
     scheduling_wait(fixture, 5); /* 80 */
     EXPECT_EQ(scheduling_describe(fixture, "rest")->info->total_runs, 3);
     scheduling_pause(fixture, "rest", "");
     scheduling_wait(fixture, 50); /* 90 ... 130 */
     scheduling_unpause(fixture, "rest", CATCH_UP(ALL));
     scheduling_wait(fixture, 2);
-    told = scheduling_describe(fixture, "rest");
-    EXPECT_EQ(told->info->total_runs, 8);
-    EXPECT_EQ(told->info->missed_runs, 5);
+    described = scheduling_describe(fixture, "rest");
+    EXPECT_EQ(described->info->total_runs, 8);
+    EXPECT_EQ(described->info->missed_runs, 5);
     scheduling_pause(fixture, "rest", "");
     scheduling_wait(fixture, 50); /* 140 ... 180 */
     scheduling_unpause(fixture, "rest", CATCH_UP(ONE));
     scheduling_wait(fixture, 2);
-    told = scheduling_describe(fixture, "rest");
-    EXPECT_EQ(told->info->total_runs, 9);
-    EXPECT_EQ(told->info->missed_runs, 9);
+    described = scheduling_describe(fixture, "rest");
+    EXPECT_EQ(described->info->total_runs, 9);
+    EXPECT_EQ(described->info->missed_runs, 9);
     EXPECT_EQ(scheduling_count(fixture, "rest"), 9);
 }
 
@@ -70,11 +70,12 @@ paused_from_the_start(struct fixture *fixture)
     request->state->pause_info->paused_by = "me";
     scheduling_create(fixture, request);
     scheduling_wait(fixture, 35);
-    const API(DescribeScheduleResponse) *told = scheduling_describe(fixture, "later");
-    EXPECT(told->state->paused);
-    EXPECT_TEXT(told->state->pause_info->reason, "not yet");
-    EXPECT_TEXT(told->state->pause_info->paused_by, "me");
-    EXPECT_EQ(seconds_of(told->state->pause_info->paused_at), seconds_of(told->info->create_time));
+    const API(DescribeScheduleResponse) *described = scheduling_describe(fixture, "later");
+    EXPECT(described->state->paused);
+    EXPECT_TEXT(described->state->pause_info->reason, "not yet");
+    EXPECT_TEXT(described->state->pause_info->paused_by, "me");
+    EXPECT_EQ(seconds_of(described->state->pause_info->paused_at),
+              seconds_of(described->info->create_time));
     EXPECT(scheduling_list(fixture, 0, NO_TOKEN)->schedules[0]->state->paused);
     EXPECT_EQ(scheduling_count(fixture, "later"), 0);
     scheduling_unpause(fixture, "later", CATCH_UP(INVALID));
@@ -107,25 +108,27 @@ updates(struct fixture *fixture)
     request->spec = message_new(fixture->arena, API_TYPE(schedule_spec));
     request->spec->cron_expression = "@every 10s";
     scheduling_send_update(fixture, request);
-    const API(DescribeScheduleResponse) *told = scheduling_describe(fixture, "old");
-    EXPECT_TEXT(told->spec->cron_expression, "@every 10s");
+    const API(DescribeScheduleResponse) *described = scheduling_describe(fixture, "old");
+    EXPECT_TEXT(described->spec->cron_expression, "@every 10s");
     EXPECT(slice_equal(message_encode(fixture->arena, &created->action->base),
-                       message_encode(fixture->arena, &told->action->base)));
-    EXPECT_EQ(seconds_of(told->info->last_update_time) - seconds_of(told->info->create_time), 3);
+                       message_encode(fixture->arena, &described->action->base)));
+    EXPECT_EQ(seconds_of(described->info->last_update_time) -
+                  seconds_of(described->info->create_time),
+              3);
     request->spec = NULL;
     request->policies = message_new(fixture->arena, API_TYPE(schedule_policies));
     request->policies->overlap_policy = OVERLAP(CONCURRENT);
     request->policies->concurrency_limit = 2;
     scheduling_send_update(fixture, request);
-    told = scheduling_describe(fixture, "old");
-    EXPECT_TEXT(told->spec->cron_expression, "@every 10s");
-    EXPECT_EQ(told->policies->overlap_policy, OVERLAP(CONCURRENT));
-    EXPECT_EQ(told->policies->concurrency_limit, 2);
+    described = scheduling_describe(fixture, "old");
+    EXPECT_TEXT(described->spec->cron_expression, "@every 10s");
+    EXPECT_EQ(described->policies->overlap_policy, OVERLAP(CONCURRENT));
+    EXPECT_EQ(described->policies->concurrency_limit, 2);
     scheduling_wait(fixture, 35); /* at 13, 23; then two are running */
-    told = scheduling_describe(fixture, "old");
-    EXPECT_EQ(told->info->total_runs, 2);
-    EXPECT_EQ(told->info->skipped_runs, 1);
-    EXPECT_EQ(told->info->running_workflow_count, 2);
+    described = scheduling_describe(fixture, "old");
+    EXPECT_EQ(described->info->total_runs, 2);
+    EXPECT_EQ(described->info->skipped_runs, 1);
+    EXPECT_EQ(described->info->running_workflow_count, 2);
     const API(ListSchedulesResponse) *list = scheduling_list(fixture, 0, NO_TOKEN);
     EXPECT_TEXT(list->schedules[0]->cron_expression, "@every 10s");
 }

@@ -1,6 +1,7 @@
-/* schedule_test.c - schedules as their users see them: made, told, fired, listed, deleted. How they
- * are steered is schedule_steer_test.c, what they do about overlaps schedule_overlap_test.c. */
-#include "system/scheduling.h"
+/* schedule_test.c - schedules as their users see them: created, described, fired, listed, deleted.
+ * How they are steered is schedule_steer_test.c, what they do about overlaps
+ * schedule_overlap_test.c. */
+#include "system/test_scheduling.h"
 
 #include "wire/maps.h"
 
@@ -12,7 +13,7 @@ seconds_of(const GOOGLE(Timestamp) *time)
     return time == NULL ? 0 : time->seconds;
 }
 
-/* --- made and told ---- */
+/* --- created and described ---- */
 
 static API(Memo) *
 memo_of(struct fixture *fixture, const char *key)
@@ -68,18 +69,19 @@ round_trip(struct fixture *fixture)
     int64_t now = clock_wall();
     scheduling_create(fixture, request);
     for (int i = 0; i < 2; i++) { /* before and after its first decision */
-        const API(DescribeScheduleResponse) *told = scheduling_describe(fixture, "full");
-        expect_same(fixture, &request->spec->base, &told->spec->base);
-        expect_same(fixture, &request->action->base, &told->action->base);
-        expect_same(fixture, &request->policies->base, &told->policies->base);
-        expect_same(fixture, &request->memo->base, &told->memo->base);
-        expect_same(fixture, &request->search_attributes->base, &told->search_attributes->base);
-        EXPECT(!told->state->paused && told->state->pause_info == NULL);
-        EXPECT_EQ(told->info->total_runs, 0);
-        EXPECT(seconds_of(told->info->create_time) - now / NS_PER_S <= 1);
-        EXPECT_EQ(seconds_of(told->info->next_run_time),
+        const API(DescribeScheduleResponse) *described = scheduling_describe(fixture, "full");
+        expect_same(fixture, &request->spec->base, &described->spec->base);
+        expect_same(fixture, &request->action->base, &described->action->base);
+        expect_same(fixture, &request->policies->base, &described->policies->base);
+        expect_same(fixture, &request->memo->base, &described->memo->base);
+        expect_same(fixture, &request->search_attributes->base,
+                    &described->search_attributes->base);
+        EXPECT(!described->state->paused && described->state->pause_info == NULL);
+        EXPECT_EQ(described->info->total_runs, 0);
+        EXPECT(seconds_of(described->info->create_time) - now / NS_PER_S <= 1);
+        EXPECT_EQ(seconds_of(described->info->next_run_time),
                   (now + 120 * NS_PER_S + NS_PER_S - 1) / NS_PER_S - 1 + 30);
-        EXPECT(told->info->last_run_time == NULL);
+        EXPECT(described->info->last_run_time == NULL);
         scheduling_wait(fixture, 5);
     }
     const API(WorkflowExecutionInfo) *run = list_one(fixture, "cadence-scheduler:full");
@@ -240,11 +242,11 @@ fires(struct fixture *fixture)
     EXPECT_EQ(strncmp(task->workflow_execution->workflow_id, "shop-20", 7), 0);
     scheduling_wait(fixture, 1);
     EXPECT(clock_wall() / NS_PER_S - created <= 8); /* on time */
-    const API(DescribeScheduleResponse) *told = scheduling_describe(fixture, "five");
-    EXPECT_EQ(told->info->total_runs, 1);
-    EXPECT_EQ(seconds_of(told->info->last_run_time), created + 5);
-    EXPECT_EQ(seconds_of(told->info->next_run_time), created + 10);
-    EXPECT_EQ(told->info->running_workflow_count, 1);
+    const API(DescribeScheduleResponse) *described = scheduling_describe(fixture, "five");
+    EXPECT_EQ(described->info->total_runs, 1);
+    EXPECT_EQ(seconds_of(described->info->last_run_time), created + 5);
+    EXPECT_EQ(seconds_of(described->info->next_run_time), created + 10);
+    EXPECT_EQ(described->info->running_workflow_count, 1);
     EXPECT_EQ(scheduling_count_where(
                   fixture, "CadenceScheduleID = 'five' and CadenceScheduleIsBackfill = false and "
                            "CustomKeywordField = 'mine' and CloseTime = missing"),

@@ -6,9 +6,9 @@
  * changes nothing, and the same history gives the same decisions everywhere.
  *
  * An activity type is a function that runs in a fiber and may wait. It calls the owners (engine,
- * matching, domains, lists of runs) directly, heartbeats, and ends with a result or an error. If
- * its host goes away, the timeouts of the activity see to it that it is tried again, by its retry
- * policy, with the details of its last heartbeat.
+ * matching, domains, visibility) directly, heartbeats, and ends with a result or an error. If its
+ * host crashes, the timeouts of the activity have it tried again, by its retry policy, with the
+ * details of its last heartbeat.
  *
  * Types are served on the task list that they name, in one domain or in all. Nobody polls: matching
  * calls when something waits (system.h). */
@@ -39,8 +39,7 @@ struct system_parts {
     const struct log *log;
 };
 
-/* --- workflows ----------------------------------------------------------------------------------
- */
+/* --- workflows ---- */
 
 /* One decision, while it is made. */
 struct system_decider {
@@ -63,15 +62,16 @@ struct system_workflow {
     void (*fold)(void *state, const API(HistoryEvent) *event, struct arena *arena);
     /* What comes next: adds decisions, or none to go on waiting. Pure. */
     void (*decide)(void *state, struct system_decider *decider);
-    /* Answers a query; NULL: it knows none. Pure. Error: what the asker is told. */
+    /* Answers a query; NULL: it knows none. Pure. Error: what the caller gets. */
     struct error *(*query)(void *state, const char *type, struct slice arguments,
                            struct arena *arena, struct slice *answer);
-    /* Is the list worked on in this domain just now? What waits there goes on waiting if not. NULL:
-     * it is. No yield. */
+    /* Is the list served in this domain at present? If not, its tasks wait. NULL: always. No
+     * yield. */
     bool (*is_on)(const struct system_parts *parts, const char *domain_id);
 };
 
-/* One more decision of any kind; its attributes are the caller's to set. */
+/* One more decision of any kind; its attributes are the caller's to set. The end of a run must be
+ * the last decision. */
 API(Decision) *system_decide(struct system_decider *decider, int attributes_case);
 /* The ends of a run. */
 void system_complete(struct system_decider *decider, struct slice result);
@@ -79,7 +79,7 @@ void system_fail(struct system_decider *decider, const char *reason, struct slic
 void system_cancel(struct system_decider *decider, struct slice details);
 
 /* An activity as it is asked for; on the list of the run. */
-struct system_activity_wish {
+struct system_activity_order {
     const char *id, *type;
     struct slice input;
     int64_t start_to_close;    /* seconds; also how long it may wait for its start */
@@ -87,12 +87,12 @@ struct system_activity_wish {
     API(RetryPolicy) *retry;   /* NULL: none */
     const char *list;
 };
-void system_schedule(struct system_decider *decider, const struct system_activity_wish *wish);
+void system_schedule(struct system_decider *decider, const struct system_activity_order *order);
+/* `seconds` > 0. */
 void system_start_timer(struct system_decider *decider, const char *id, int64_t seconds);
 void system_cancel_timer(struct system_decider *decider, const char *id);
 
-/* --- activities ---------------------------------------------------------------------------------
- */
+/* --- activities ---- */
 
 /* An activity in work. All of it lives in its arena. */
 struct system_task {
@@ -110,24 +110,24 @@ struct system_task {
     /* The frame's own. */
     int64_t schedule_id;
     bool is_cancel_requested;
-    bool is_gone; /* nobody wants to hear of it any more */
+    bool is_gone; /* the run or the activity has ended */
 };
 
 struct system_activity {
     const char *type, *list, *domain; /* as above */
     /* Runs in a fiber; its deadline is the start-to-close timeout. An error fails the attempt with
-     * task->reason and the error's message as details; if the run wanted it cancelled it is, with
-     * the result as details; if nobody wants to hear of it any more nothing is said. */
+     * task->reason and the error's message as details; if the run asked to cancel it, it is
+     * cancelled, with the result as details; if the activity is gone, nothing is reported. */
     struct error *(*run)(struct system_task *task, struct slice *result);
 };
 
-/* Says that it lives and how far it got; durable when it returns NULL. Yields; the arena of the
- * task grows by it. An error means: return it, soon. Either the run wants it cancelled
+/* Records that it lives and how far it got; durable when it returns NULL. Yields; the arena of the
+ * task grows by it. An error means: return it, soon. Either the run asks to cancel it
  * (ERR_CANCELLED: then the result is what it leaves behind), or it has ended
  * (ERR_ENTITY_NOT_EXISTS), or the host stops, or the engine cannot be reached for a while. */
 must_use struct error *system_heartbeat(struct system_task *task, struct slice details);
 
-/* Is it wrong only for a moment, and worth asking again soon? Else it is the attempt's end. */
+/* Is the error a passing one, and worth another call soon? Else it ends the attempt. */
 bool system_passes(const struct error *err);
 
 #endif

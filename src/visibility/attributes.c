@@ -9,11 +9,11 @@
 #include "uber/cadence/api/v1/visibility.pb-c.h"
 
 struct attribute_set {
-    vector_of(const struct attribute *) all;
+    vector_of(const struct search_attribute *) all;
 };
 
 /* The system's columns, then what every cluster knows from the start (B-031). */
-static const struct attribute default_attributes[] = {
+static const struct search_attribute default_attributes[] = {
     {"DomainID", ATTRIBUTE_KEYWORD, COLUMN_DOMAIN_ID},
     {"WorkflowID", ATTRIBUTE_KEYWORD, COLUMN_WORKFLOW_ID},
     {"RunID", ATTRIBUTE_KEYWORD, COLUMN_RUN_ID},
@@ -55,7 +55,7 @@ static const struct attribute default_attributes[] = {
 
 /* Where the name stands, or would stand. */
 static size_t
-place_of(const struct attribute_set *set, const char *name)
+index_of(const struct attribute_set *set, const char *name)
 {
     size_t low = 0, high = set->all.count;
     while (low < high) {
@@ -69,9 +69,9 @@ place_of(const struct attribute_set *set, const char *name)
 }
 
 static void
-set_insert(struct attribute_set *set, const struct attribute *attribute, struct arena *arena)
+set_insert(struct attribute_set *set, const struct search_attribute *attribute, struct arena *arena)
 {
-    size_t place = place_of(set, attribute->name);
+    size_t place = index_of(set, attribute->name);
     vector_push_in(&set->all, arena, attribute);
     memmove(set->all.items + place + 1, set->all.items + place,
             (set->all.count - 1 - place) * sizeof set->all.items[0]);
@@ -88,10 +88,10 @@ attribute_set_new(struct arena *arena)
     return set;
 }
 
-static const struct attribute *
+static const struct search_attribute *
 find_exactly(const struct attribute_set *set, const char *name)
 {
-    size_t place = place_of(set, name);
+    size_t place = index_of(set, name);
     if (place == set->all.count || strcmp(set->all.items[place]->name, name) != 0)
         return NULL;
     return set->all.items[place];
@@ -102,7 +102,7 @@ attribute_set_add(struct attribute_set *set, const char *name, enum attribute_ty
                   struct arena *arena)
 {
     check(type < ATTRIBUTE_TYPE_COUNT);
-    const struct attribute *known = find_exactly(set, name);
+    const struct search_attribute *known = find_exactly(set, name);
     if (known != NULL && known->column != COLUMN_NONE)
         return error_new(arena, ERR_BAD_REQUEST, "Key [%s] is reserved by system", name);
     if (known != NULL && known->type != type)
@@ -110,16 +110,16 @@ attribute_set_add(struct attribute_set *set, const char *name, enum attribute_ty
                          "Key [%s] is already whitelisted as a different type", name);
     if (known != NULL)
         return NULL;
-    struct attribute *attribute = arena_make(arena, struct attribute);
-    *attribute = (struct attribute){arena_text(arena, name), type, COLUMN_NONE};
+    struct search_attribute *attribute = arena_make(arena, struct search_attribute);
+    *attribute = (struct search_attribute){arena_text(arena, name), type, COLUMN_NONE};
     set_insert(set, attribute, arena);
     return NULL;
 }
 
-const struct attribute *
+const struct search_attribute *
 attribute_find(const struct attribute_set *set, const char *name)
 {
-    const struct attribute *attribute = find_exactly(set, name);
+    const struct search_attribute *attribute = find_exactly(set, name);
     if (attribute != NULL || strncmp(name, "Attr.", 5) != 0)
         return attribute;
     attribute = find_exactly(set, name + 5);
@@ -132,7 +132,7 @@ attribute_count(const struct attribute_set *set)
     return set->all.count;
 }
 
-const struct attribute *
+const struct search_attribute *
 attribute_at(const struct attribute_set *set, size_t index)
 {
     return vector_at(&set->all, index);
@@ -141,7 +141,7 @@ attribute_at(const struct attribute_set *set, size_t index)
 /* --- types ---------------------------------------------------------------------------------- */
 
 int
-attribute_wire_type(const struct attribute *attribute)
+attribute_wire_type(const struct search_attribute *attribute)
 {
     enum attribute_type type = attribute->type;
     if (type == ATTRIBUTE_DATETIME && attribute->column != COLUMN_NONE)

@@ -52,7 +52,7 @@ enum attribute_column {
     COLUMN_COUNT,
 };
 
-struct attribute {
+struct search_attribute {
     const char *name;
     enum attribute_type type;
     enum attribute_column column;
@@ -74,19 +74,19 @@ struct attribute_set *attribute_set_new(struct arena *arena);
 must_use struct error *attribute_set_add(struct attribute_set *set, const char *name,
                                          enum attribute_type type, struct arena *arena);
 /* By exact name; a custom one also as Attr.name. NULL: there is none. */
-const struct attribute *attribute_find(const struct attribute_set *set, const char *name);
+const struct search_attribute *attribute_find(const struct attribute_set *set, const char *name);
 size_t attribute_count(const struct attribute_set *set);
 /* In the order of their names. */
-const struct attribute *attribute_at(const struct attribute_set *set, size_t index);
+const struct search_attribute *attribute_at(const struct attribute_set *set, size_t index);
 /* Its IndexedValueType on the wire: time columns are INT there, as in Cadence. */
-int attribute_wire_type(const struct attribute *attribute);
+int attribute_wire_type(const struct search_attribute *attribute);
 /* "KEYWORD", in any case, or a number 0 .. 5. False: no type. */
 must_use bool attribute_type_parse(struct slice text, enum attribute_type *type);
 
 /* The values of a custom attribute out of its JSON bytes: one, or each of a list; null is none.
  * Times outside 64 bits of ns are cut to the nearest one inside. Errors:
- * ERR_BAD_REQUEST in Cadence's words when it is no value of the type. */
-must_use struct error *attribute_read(const struct attribute *attribute, struct slice json,
+ * ERR_BAD_REQUEST in Cadence's words when it is not a value of the type. */
+must_use struct error *attribute_read(const struct search_attribute *attribute, struct slice json,
                                       struct arena *arena, struct attribute_value **values,
                                       size_t *count);
 

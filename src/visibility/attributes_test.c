@@ -32,7 +32,7 @@ TEST(attributes, the_default_keys_are_there_with_their_types)
     struct attribute_set *set = attribute_set_new(arena);
     EXPECT_EQ(attribute_count(set), 35);
     for (size_t i = 0; i < array_length(expected); i++) {
-        const struct attribute *attribute = attribute_find(set, expected[i].name);
+        const struct search_attribute *attribute = attribute_find(set, expected[i].name);
         EXPECT(attribute != NULL);
         EXPECT_EQ(attribute_wire_type(attribute), expected[i].type);
     }
@@ -77,7 +77,7 @@ read_json(struct arena *arena, const char *key, const char *json, struct attribu
 {
     struct attribute_value *values;
     size_t count;
-    const struct attribute *attribute = attribute_find(attribute_set_new(arena), key);
+    const struct search_attribute *attribute = attribute_find(attribute_set_new(arena), key);
     struct error *err = attribute_read(attribute, slice_text(json), arena, &values, &count);
     if (err != NULL)
         return -1;

@@ -1,6 +1,7 @@
-/* engine.h - what an engine of visibility is made of: the door's table, and a run made searchable.
+/* engine.h - what an engine of visibility is made of: a table of functions, and a run made
+ * searchable.
  *
- * The door (visibility.c) checks its callers and asks the engine. Which value a run has under which
+ * visibility.c checks its callers and asks the engine. Which value a run has under which
  * name is decided once, here, for every engine: an engine that stores rows of a table takes them
  * from struct visibility_row, and what it finds must be what evaluate.h says of the same row.
  *
@@ -39,7 +40,7 @@ struct visibility {
 
 /* What a run has under one custom attribute: one value, or several of a list. */
 struct visibility_custom {
-    const struct attribute *attribute;
+    const struct search_attribute *attribute;
     const struct attribute_value *values;
     size_t count; /* 1 or more */
 };

@@ -26,7 +26,7 @@ attribute_compare_values(const struct attribute_value *one, const struct attribu
 /* What the row has under the attribute. A row may be older than the set that the query's attribute
  * is of, so the name counts, not the pointer. */
 static size_t
-values_of(const struct attribute *attribute, const struct visibility_row *row,
+values_of(const struct search_attribute *attribute, const struct visibility_row *row,
           const struct attribute_value **values)
 {
     if (attribute->column != COLUMN_NONE) {
@@ -44,7 +44,7 @@ values_of(const struct attribute *attribute, const struct visibility_row *row,
     return 0;
 }
 
-/* One value of the row against the query's; operators that deny are asked the other way round. */
+/* One value of the row against the query's; negated operators are asked the other way round. */
 static bool
 value_fits(const struct query_node *node, const struct attribute_value *value)
 {
@@ -102,14 +102,14 @@ query_matches(const struct query_node *where, const struct visibility_row *row)
         return true;
     if (where->kind == QUERY_COMPARE)
         return compares(where, row);
-    if (where->kind == QUERY_AT_PLACE)
-        return query_is_at_place(where, text_of(row, COLUMN_CLUSTER_ATTRIBUTE_SCOPE),
-                                 text_of(row, COLUMN_CLUSTER_ATTRIBUTE_NAME));
+    if (where->kind == QUERY_ACTIVE_IN)
+        return query_is_active_in(where, text_of(row, COLUMN_CLUSTER_ATTRIBUTE_SCOPE),
+                                  text_of(row, COLUMN_CLUSTER_ATTRIBUTE_NAME));
     check(where->child_count >= 1);
     if (where->kind == QUERY_NOT)
         return !query_matches(where->child[0], row);
     check(where->child_count >= 2);
-    bool ends_it = where->kind == QUERY_OR; /* what one child must say to settle it */
+    bool ends_it = where->kind == QUERY_OR; /* what one child must say to decide it */
     for (size_t i = 0; i < where->child_count; i++) {
         if (query_matches(where->child[i], row) == ends_it)
             return ends_it;
@@ -122,7 +122,8 @@ query_matches(const struct query_node *where, const struct visibility_row *row)
 const struct attribute_value *
 query_order_value(const struct query *query, const struct visibility_row *row)
 {
-    static const struct attribute start_time = {"StartTime", ATTRIBUTE_DATETIME, COLUMN_START_TIME};
+    static const struct search_attribute start_time = {"StartTime", ATTRIBUTE_DATETIME,
+                                                       COLUMN_START_TIME};
     const struct attribute_value *values = NULL, *first = NULL;
     size_t count = values_of(query->order != NULL ? query->order : &start_time, row, &values);
     for (size_t i = 0; i < count; i++) {
@@ -134,9 +135,9 @@ query_order_value(const struct query *query, const struct visibility_row *row)
 }
 
 int
-query_compare_places(const struct query *query, const struct attribute_value *one,
-                     struct slice one_run, const struct attribute_value *other,
-                     struct slice other_run)
+query_compare_positions(const struct query *query, const struct attribute_value *one,
+                        struct slice one_run, const struct attribute_value *other,
+                        struct slice other_run)
 {
     if ((one == NULL) != (other == NULL))
         return one == NULL ? 1 : -1;

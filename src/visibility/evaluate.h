@@ -14,9 +14,9 @@ const struct attribute_value *query_order_value(const struct query *query,
                                                 const struct visibility_row *row);
 /* Which of two places comes first in the order of the query: <0, 0, >0. A place is an order value
  * (NULL: none) and a run id. */
-int query_compare_places(const struct query *query, const struct attribute_value *one,
-                         struct slice one_run, const struct attribute_value *other,
-                         struct slice other_run);
+int query_compare_positions(const struct query *query, const struct attribute_value *one,
+                            struct slice one_run, const struct attribute_value *other,
+                            struct slice other_run);
 /* <0, 0, >0; both are of one type. */
 int attribute_compare_values(const struct attribute_value *one,
                              const struct attribute_value *other);

@@ -53,7 +53,7 @@ query_filters_of_closed(const API(ListClosedWorkflowExecutionsRequest) *request)
 
 /* --- as a tree ------------------------------------------------------------------------------ */
 
-struct tree {
+struct filter_tree {
     struct query_node *nodes[FILTERS_MAX];
     size_t count;
     const struct attribute_set *attributes;
@@ -61,42 +61,47 @@ struct tree {
 };
 
 static void
-add(struct tree *tree, const char *name, enum query_operator comparison,
+add(struct filter_tree *filter_tree, const char *name, enum query_operator comparison,
     struct attribute_value value)
 {
-    const struct attribute *attribute = attribute_find(tree->attributes, name);
-    check(attribute != NULL && tree->count < FILTERS_MAX);
+    const struct search_attribute *attribute = attribute_find(filter_tree->attributes, name);
+    check(attribute != NULL && filter_tree->count < FILTERS_MAX);
     value.type = attribute->type;
-    tree->nodes[tree->count++] = query_compare(tree->arena, attribute, comparison, value);
+    filter_tree->nodes[filter_tree->count++] =
+        query_compare(filter_tree->arena, attribute, comparison, value);
 }
 
 static void
-add_text(struct tree *tree, const char *name, const char *text)
+add_text(struct filter_tree *filter_tree, const char *name, const char *text)
 {
-    add(tree, name, QUERY_EQUAL, (struct attribute_value){.text = slice_text(text)});
+    add(filter_tree, name, QUERY_EQUAL, (struct attribute_value){.text = slice_text(text)});
 }
 
 static void
-add_integer(struct tree *tree, const char *name, enum query_operator comparison, int64_t integer)
+add_integer(struct filter_tree *filter_tree, const char *name, enum query_operator comparison,
+            int64_t integer)
 {
-    add(tree, name, comparison, (struct attribute_value){.integer = integer});
+    add(filter_tree, name, comparison, (struct attribute_value){.integer = integer});
 }
 
 void
 query_of_filters(const struct query_filters *filters, const struct attribute_set *attributes,
                  struct arena *arena, struct query *query)
 {
-    struct tree tree = {.attributes = attributes, .arena = arena};
-    add_integer(&tree, "CloseTime", filters->is_closed ? QUERY_NOT_MISSING : QUERY_MISSING, 0);
-    add_integer(&tree, "StartTime", QUERY_GREATER_OR_EQUAL, filters->earliest);
-    add_integer(&tree, "StartTime", QUERY_LESS_OR_EQUAL, filters->latest);
+    struct filter_tree filter_tree = {.attributes = attributes, .arena = arena};
+    add_integer(&filter_tree, "CloseTime", filters->is_closed ? QUERY_NOT_MISSING : QUERY_MISSING,
+                0);
+    add_integer(&filter_tree, "StartTime", QUERY_GREATER_OR_EQUAL, filters->earliest);
+    add_integer(&filter_tree, "StartTime", QUERY_LESS_OR_EQUAL, filters->latest);
     if (filters->workflow_id != NULL)
-        add_text(&tree, "WorkflowID", filters->workflow_id);
+        add_text(&filter_tree, "WorkflowID", filters->workflow_id);
     if (filters->run_id != NULL && filters->run_id[0] != '\0')
-        add_text(&tree, "RunID", filters->run_id);
+        add_text(&filter_tree, "RunID", filters->run_id);
     if (filters->workflow_type != NULL)
-        add_text(&tree, "WorkflowType", filters->workflow_type);
+        add_text(&filter_tree, "WorkflowType", filters->workflow_type);
     if (filters->has_status)
-        add_integer(&tree, "CloseStatus", QUERY_EQUAL, filters->status - 1); /* 0 is unset there */
-    *query = (struct query){.where = query_join(arena, QUERY_AND, tree.nodes, tree.count)};
+        add_integer(&filter_tree, "CloseStatus", QUERY_EQUAL,
+                    filters->status - 1); /* 0 is unset there */
+    *query =
+        (struct query){.where = query_join(arena, QUERY_AND, filter_tree.nodes, filter_tree.count)};
 }

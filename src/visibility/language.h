@@ -38,8 +38,8 @@ struct query_reader {
     size_t position;   /* of what was not read yet */
     struct word word;  /* the one looked at */
     const struct attribute_set *attributes;
-    const struct query_places *places; /* NULL: nobody knows where runs are active */
-    bool is_placed;                    /* something asks for them */
+    const struct query_clusters *clusters; /* NULL: it is unknown where runs are active */
+    bool asks_active_cluster;              /* something asks for them */
     struct arena *arena;
     size_t depth;       /* parentheses and NOTs around us */
     size_t comparisons; /* made so far */
@@ -50,27 +50,31 @@ struct query_reader {
 void query_next_word(struct query_reader *reader);
 /* Is the word this one of the language, in any case? */
 bool word_is(const struct word *word, const char *keyword);
-/* Fails with "<complaint> near `<word>` at <place>"; "at the end" if there is no word. */
+/* Fails with "<complaint> near `<word>` at <place>"; "at the end" if no word is left. */
 void query_fail(struct query_reader *reader, const struct word *word, const char *format, ...)
     printf_like(3, 4);
 
-/* Who is compared, known by its name. NULL: failed. */
-const struct attribute *query_resolve_name(struct query_reader *reader, const struct word *name);
+/* The attribute of that name. NULL: failed. */
+const struct search_attribute *query_resolve_name(struct query_reader *reader,
+                                                  const struct word *name);
 /* The node of one comparison; the value is a text, a number, or a word such as true. NULL: failed.
  */
-struct query_node *query_resolve(struct query_reader *reader, const struct attribute *attribute,
+struct query_node *query_resolve(struct query_reader *reader,
+                                 const struct search_attribute *attribute,
                                  enum query_operator comparison, const struct word *value);
-/* What ActiveCluster is resolved to, where places are known; the name is no attribute of the set.
+/* What ActiveCluster is resolved to, if the clusters are known; the name is not an attribute of the
+ * set.
  */
-extern const struct attribute query_active_cluster;
-struct query_node *query_resolve_place(struct query_reader *reader, enum query_operator comparison,
-                                       const struct word *value);
+extern const struct search_attribute query_active_cluster;
+struct query_node *query_resolve_active_cluster(struct query_reader *reader,
+                                                enum query_operator comparison,
+                                                const struct word *value);
 /* A node with children, in the arena; of one child it is the child itself. */
 struct query_node *query_join(struct arena *arena, enum query_node_kind kind,
                               struct query_node **children, size_t count);
 struct query_node *query_negate(struct arena *arena, struct query_node *child);
 /* Comparisons of typed values, whole milliseconds of time columns included. */
-struct query_node *query_compare(struct arena *arena, const struct attribute *attribute,
+struct query_node *query_compare(struct arena *arena, const struct search_attribute *attribute,
                                  enum query_operator comparison, struct attribute_value value);
 
 #endif

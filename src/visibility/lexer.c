@@ -77,7 +77,7 @@ name_length(const struct query_reader *reader)
     return end;
 }
 
-/* What a letter behind a backslash stands for, as in MySQL; others for themselves. */
+/* What a character behind a backslash stands for, as in MySQL; others for themselves. */
 static uint8_t
 unescape(uint8_t letter)
 {
@@ -189,6 +189,7 @@ query_next_word(struct query_reader *reader)
     check(word.source.length <= rest.length);
     check(word.kind == WORD_END || word.source.length > 0); /* or we would never arrive */
     reader->position += word.source.length;
+    check(reader->position <= reader->text.length);
     reader->word = word;
 }
 

@@ -2,7 +2,7 @@
 #include "base/test.h"
 #include "visibility/evaluate.h"
 #include "visibility/filters.h"
-#include "visibility/sample.h"
+#include "visibility/test/sample.h"
 #include "wire/message.h"
 #include "wire/presence.h"
 

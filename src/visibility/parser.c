@@ -65,7 +65,7 @@ take_value(struct query_reader *reader, struct word *value)
 }
 
 static struct query_node *
-parse_sign(struct query_reader *reader, const struct attribute *attribute)
+parse_sign(struct query_reader *reader, const struct search_attribute *attribute)
 {
     static const enum query_operator operators[] = {
         [WORD_EQUAL] = QUERY_EQUAL,     [WORD_NOT_EQUAL] = QUERY_NOT_EQUAL,
@@ -83,7 +83,7 @@ parse_sign(struct query_reader *reader, const struct attribute *attribute)
 
 /* IN is a row of =, NOT IN a row of !=. */
 static struct query_node *
-parse_in(struct query_reader *reader, const struct attribute *attribute, bool is_negated)
+parse_in(struct query_reader *reader, const struct search_attribute *attribute, bool is_negated)
 {
     vector_of(struct query_node *) nodes = {0};
     if (!expect_sign(reader, WORD_OPEN, "("))
@@ -106,7 +106,8 @@ parse_in(struct query_reader *reader, const struct attribute *attribute, bool is
 }
 
 static struct query_node *
-parse_between(struct query_reader *reader, const struct attribute *attribute, bool is_negated)
+parse_between(struct query_reader *reader, const struct search_attribute *attribute,
+              bool is_negated)
 {
     struct word low, high;
     if (!take_value(reader, &low))
@@ -126,7 +127,7 @@ parse_between(struct query_reader *reader, const struct attribute *attribute, bo
 }
 
 static struct query_node *
-parse_like(struct query_reader *reader, const struct attribute *attribute, bool is_negated)
+parse_like(struct query_reader *reader, const struct search_attribute *attribute, bool is_negated)
 {
     struct word value;
     if (!take_value(reader, &value))
@@ -135,7 +136,7 @@ parse_like(struct query_reader *reader, const struct attribute *attribute, bool 
 }
 
 static struct query_node *
-parse_is(struct query_reader *reader, const struct attribute *attribute)
+parse_is(struct query_reader *reader, const struct search_attribute *attribute)
 {
     static const struct word missing = {.kind = WORD_NAME, .value = SLICE_LITERAL("missing")};
     bool is_negated = take_keyword(reader, "NOT");
@@ -154,7 +155,7 @@ parse_comparison(struct query_reader *reader)
     }
     if (word->kind != WORD_NAME && word->kind != WORD_QUOTED)
         return fail_expecting(reader, "a name");
-    const struct attribute *attribute = query_resolve_name(reader, word);
+    const struct search_attribute *attribute = query_resolve_name(reader, word);
     if (attribute == NULL)
         return NULL;
     query_next_word(reader);
@@ -260,15 +261,15 @@ struct error *
 query_parse(const char *text, const struct attribute_set *attributes, struct arena *arena,
             struct query *query)
 {
-    return query_parse_placed(text, attributes, NULL, arena, query);
+    return query_parse_active(text, attributes, NULL, arena, query);
 }
 
 struct error *
-query_parse_placed(const char *text, const struct attribute_set *attributes,
-                   const struct query_places *places, struct arena *arena, struct query *query)
+query_parse_active(const char *text, const struct attribute_set *attributes,
+                   const struct query_clusters *clusters, struct arena *arena, struct query *query)
 {
     struct query_reader reader = {
-        .text = slice_text(text), .attributes = attributes, .places = places, .arena = arena};
+        .text = slice_text(text), .attributes = attributes, .clusters = clusters, .arena = arena};
     *query = (struct query){0};
     query_next_word(&reader);
     if (reader.word.kind != WORD_END && !word_is(&reader.word, "ORDER"))
@@ -279,6 +280,6 @@ query_parse_placed(const char *text, const struct attribute_set *attributes,
         parse_order(&reader, query);
     if (reader.err == NULL && reader.word.kind != WORD_END)
         fail_expecting(&reader, query->order != NULL ? "the end" : "AND, OR or ORDER BY");
-    query->is_placed = reader.is_placed;
+    query->asks_active_cluster = reader.asks_active_cluster;
     return reader.err;
 }

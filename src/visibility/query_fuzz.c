@@ -5,7 +5,7 @@
 #include "base/arena.h"
 #include "base/check.h"
 #include "visibility/evaluate.h"
-#include "visibility/sample.h"
+#include "visibility/test/sample.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -13,7 +13,7 @@ static void
 check_node(const struct query_node *node, size_t depth)
 {
     check(depth <= 4 * QUERY_DEPTH_MAX); /* AND in OR in NOT, per level */
-    if (node->kind == QUERY_AT_PLACE)
+    if (node->kind == QUERY_ACTIVE_IN)
         return;
     if (node->kind == QUERY_COMPARE) {
         check(node->attribute != NULL && node->value.type == node->attribute->type);
@@ -25,7 +25,7 @@ check_node(const struct query_node *node, size_t depth)
 }
 
 static const char *
-find_place(const void *context, struct slice scope, struct slice name)
+find_cluster(const void *context, struct slice scope, struct slice name)
 {
     return name.length % 2 == 0 ? "even" : "odd";
 }
@@ -42,8 +42,8 @@ fuzz_query(struct arena *arena, const char *text)
     };
     struct attribute_set *attributes = attribute_set_new(arena);
     struct query query;
-    struct query_places places = {.cluster_name = "home", .find = find_place};
-    struct error *err = query_parse_placed(text, attributes, &places, arena, &query);
+    struct query_clusters clusters = {.cluster_name = "home", .find = find_cluster};
+    struct error *err = query_parse_active(text, attributes, &clusters, arena, &query);
     if (err != NULL) {
         check(err->kind == ERR_BAD_REQUEST);
         return;
@@ -61,7 +61,7 @@ fuzz_query(struct arena *arena, const char *text)
 static void
 fuzz_value(struct arena *arena, enum attribute_type type, struct slice json)
 {
-    struct attribute attribute = {"Name", type, COLUMN_NONE};
+    struct search_attribute attribute = {"Name", type, COLUMN_NONE};
     struct attribute_value *values;
     size_t count;
     struct error *err = attribute_read(&attribute, json, arena, &values, &count);

@@ -45,45 +45,45 @@ print_node(struct buffer *out, const struct query_node *node)
     buffer_append_text(out, ")");
 }
 
-struct bench {
+struct query_fixture {
     struct arena *arena;
     struct attribute_set *attributes;
 };
 
-static struct bench
-bench_new(void)
+static struct query_fixture
+query_fixture_new(void)
 {
     struct arena *arena = arena_new(0);
-    return (struct bench){arena, attribute_set_new(arena)};
+    return (struct query_fixture){arena, attribute_set_new(arena)};
 }
 
 static void
-bench_free(struct bench *bench)
+query_fixture_free(struct query_fixture *query_fixture)
 {
-    arena_free(bench->arena);
+    arena_free(query_fixture->arena);
 }
 
 static const char *
-tree_of(struct bench *bench, const char *text)
+tree_of(struct query_fixture *query_fixture, const char *text)
 {
     struct query query;
-    EXPECT_OK(query_parse(text, bench->attributes, bench->arena, &query));
+    EXPECT_OK(query_parse(text, query_fixture->attributes, query_fixture->arena, &query));
     struct buffer out = {0};
     if (query.where != NULL)
         print_node(&out, query.where);
     if (query.order != NULL)
         buffer_append_format(&out, "%sby %s %s", query.where != NULL ? " " : "", query.order->name,
                              query.is_ascending ? "up" : "down");
-    const char *tree = arena_text_of(bench->arena, buffer_slice(&out));
+    const char *tree = arena_text_of(query_fixture->arena, buffer_slice(&out));
     buffer_free(&out);
     return tree;
 }
 
 static const char *
-refusal_of(struct bench *bench, const char *text)
+refusal_of(struct query_fixture *query_fixture, const char *text)
 {
     struct query query;
-    struct error *err = query_parse(text, bench->attributes, bench->arena, &query);
+    struct error *err = query_parse(text, query_fixture->attributes, query_fixture->arena, &query);
     if (err == NULL)
         TEST_FAIL("%s was taken", text);
     EXPECT_KIND(err, ERR_BAD_REQUEST);
@@ -91,9 +91,10 @@ refusal_of(struct bench *bench, const char *text)
 }
 
 /* One bench per test; the macros need it. */
-#define BENCH                         scoped(bench_free) struct bench bench = bench_new()
-#define EXPECT_TREE(text, tree)       EXPECT_TEXT(tree_of(&bench, (text)), (tree))
-#define EXPECT_REFUSED(text, message) EXPECT_TEXT(refusal_of(&bench, (text)), (message))
+#define BENCH scoped(query_fixture_free) struct query_fixture query_fixture = query_fixture_new()
+
+#define EXPECT_TREE(text, tree)       EXPECT_TEXT(tree_of(&query_fixture, (text)), (tree))
+#define EXPECT_REFUSED(text, message) EXPECT_TEXT(refusal_of(&query_fixture, (text)), (message))
 
 /* --- what is a query ------------------------------------------------------------------------ */
 
@@ -154,7 +155,8 @@ TEST(query, a_key_that_was_added_can_be_asked_for)
 {
     BENCH;
     EXPECT_REFUSED("Colour = 'red'", "invalid search attribute \"Colour\"");
-    EXPECT_OK(attribute_set_add(bench.attributes, "Colour", ATTRIBUTE_KEYWORD, bench.arena));
+    EXPECT_OK(attribute_set_add(query_fixture.attributes, "Colour", ATTRIBUTE_KEYWORD,
+                                query_fixture.arena));
     EXPECT_TREE("Colour = 'red'", "Colour = 'red'");
     EXPECT_TREE("Attr.Colour = 'red'", "Colour = 'red'");
 }
@@ -219,12 +221,12 @@ TEST(query, a_status_has_a_name_and_a_number, "B-018")
     static const char *const names[] = {"completed",  "Failed",           "CANCELED",
                                         "terminated", "continued_as_new", "Timed_Out"};
     for (int i = 0; i < 6; i++) {
-        const char *tree = arena_format(bench.arena, "CloseStatus = %d", i);
-        EXPECT_TREE(arena_format(bench.arena, "CloseStatus = '%s'", names[i]), tree);
-        EXPECT_TREE(arena_format(bench.arena, "CloseStatus = \"%d\"", i), tree);
+        const char *tree = arena_format(query_fixture.arena, "CloseStatus = %d", i);
+        EXPECT_TREE(arena_format(query_fixture.arena, "CloseStatus = '%s'", names[i]), tree);
+        EXPECT_TREE(arena_format(query_fixture.arena, "CloseStatus = \"%d\"", i), tree);
         EXPECT_TREE(tree, tree);
-        EXPECT_TREE(arena_format(bench.arena, "ExecutionStatus = '%s'", names[i]),
-                    arena_format(bench.arena, "ExecutionStatus = %d", i + 2));
+        EXPECT_TREE(arena_format(query_fixture.arena, "ExecutionStatus = '%s'", names[i]),
+                    arena_format(query_fixture.arena, "ExecutionStatus = %d", i + 2));
     }
     EXPECT_TREE("ExecutionStatus IN ('pending', 'started')",
                 "or(ExecutionStatus = 0, ExecutionStatus = 1)");
@@ -260,7 +262,7 @@ TEST(query, what_cannot_be_sorted_by_is_refused, "B-024", "B-025")
                    "Error when parse query: only one field can be used to sort");
 }
 
-/* --- what is no query ----------------------------------------------------------------------- */
+/* --- what is not a query ---------------------------------------------------------------------- */
 
 TEST(query, what_is_no_query_is_refused_with_its_place, "B-015")
 {
@@ -284,8 +286,9 @@ TEST(query, what_is_no_query_is_refused_with_its_place, "B-015")
                                   "at 1");
     EXPECT_REFUSED("ORDER RunID", "Invalid query. Expected BY near `RunID` at 7");
     EXPECT_REFUSED("ORDER BY RunID LIMIT 5", "Invalid query. Expected the end near `LIMIT` at 16");
-    EXPECT_REFUSED("CustomIntField LIKE '5'",
-                   "Invalid query. CustomIntField is no text, LIKE is for texts near `'5'` at 21");
+    EXPECT_REFUSED(
+        "CustomIntField LIKE '5'",
+        "Invalid query. CustomIntField is not a text, LIKE is for texts near `'5'` at 21");
     EXPECT_REFUSED("CustomIntField = 12abc", "Invalid query. Expected a value near `1` at 18");
 }
 
@@ -303,25 +306,26 @@ repeated(struct arena *arena, const char *text, size_t times)
 TEST(query, depth_and_length_are_bounded)
 {
     BENCH;
-    const char *deep = repeated(bench.arena, "(", QUERY_DEPTH_MAX);
-    const char *end = repeated(bench.arena, ")", QUERY_DEPTH_MAX);
-    EXPECT_TREE(arena_format(bench.arena, "%sRunID = 'a'%s", deep, end), "RunID = 'a'");
-    EXPECT_REFUSED(arena_format(bench.arena, "%s(RunID = 'a')%s", deep, end),
+    const char *deep = repeated(query_fixture.arena, "(", QUERY_DEPTH_MAX);
+    const char *end = repeated(query_fixture.arena, ")", QUERY_DEPTH_MAX);
+    EXPECT_TREE(arena_format(query_fixture.arena, "%sRunID = 'a'%s", deep, end), "RunID = 'a'");
+    EXPECT_REFUSED(arena_format(query_fixture.arena, "%s(RunID = 'a')%s", deep, end),
                    "Invalid query. Expected less depth near `(` at 65");
-    EXPECT_REFUSED(repeated(bench.arena, "NOT ", 1000000),
+    EXPECT_REFUSED(repeated(query_fixture.arena, "NOT ", 1000000),
                    "Invalid query. Expected less depth near `NOT` at 257");
-    const char *many = repeated(bench.arena, "1,", QUERY_COMPARISONS_MAX - 1);
-    (void)tree_of(&bench, arena_format(bench.arena, "CustomIntField IN (%s1)", many));
-    EXPECT_REFUSED(arena_format(bench.arena, "CustomIntField IN (%s1,2)", many),
+    const char *many = repeated(query_fixture.arena, "1,", QUERY_COMPARISONS_MAX - 1);
+    (void)tree_of(&query_fixture,
+                  arena_format(query_fixture.arena, "CustomIntField IN (%s1)", many));
+    EXPECT_REFUSED(arena_format(query_fixture.arena, "CustomIntField IN (%s1,2)", many),
                    "Invalid query. It has more than 1024 comparisons near `2` at 2068");
 }
 
 TEST(query, an_error_shows_no_half_character)
 {
     BENCH;
-    const char *long_name = repeated(bench.arena, "\xc3\xa4", 40);
-    EXPECT_REFUSED(
-        arena_format(bench.arena, "RunID = %s", long_name),
-        arena_format(bench.arena, "Invalid query. Expected a value near `%.32s` at 9", long_name));
+    const char *long_name = repeated(query_fixture.arena, "\xc3\xa4", 40);
+    EXPECT_REFUSED(arena_format(query_fixture.arena, "RunID = %s", long_name),
+                   arena_format(query_fixture.arena,
+                                "Invalid query. Expected a value near `%.32s` at 9", long_name));
     EXPECT_REFUSED("RunID = a\xff", "Invalid query. Expected a value near `a\xff` at 9");
 }

@@ -11,14 +11,16 @@
 #define MILLISECOND INT64_C(1000000)
 #define NUMBER_MAX  ((size_t)64) /* bytes of a number */
 
-const struct attribute query_active_cluster = {"ActiveCluster", ATTRIBUTE_KEYWORD, COLUMN_NONE};
+const struct search_attribute query_active_cluster = {"ActiveCluster", ATTRIBUTE_KEYWORD,
+                                                      COLUMN_NONE};
 
-const struct attribute *
+const struct search_attribute *
 query_resolve_name(struct query_reader *reader, const struct word *name)
 {
     const char *text = arena_text_of(reader->arena, name->value);
-    const struct attribute *attribute = attribute_find(reader->attributes, text);
-    if (attribute == NULL && reader->places != NULL && strcmp(text, query_active_cluster.name) == 0)
+    const struct search_attribute *attribute = attribute_find(reader->attributes, text);
+    if (attribute == NULL && reader->clusters != NULL &&
+        strcmp(text, query_active_cluster.name) == 0)
         return &query_active_cluster;
     if (attribute == NULL) /* Cadence's whole message (B-015): the name is the place */
         reader->err =
@@ -66,7 +68,7 @@ read_bool(struct slice text, int64_t *integer)
 
 /* Names of a status, in the order of their numbers (B-018). */
 static bool
-read_status(const struct attribute *attribute, struct slice text, int64_t *integer)
+read_status(const struct search_attribute *attribute, struct slice text, int64_t *integer)
 {
     static const char *const names[] = {"pending",  "started",    "completed",        "failed",
                                         "canceled", "terminated", "continued_as_new", "timed_out"};
@@ -81,7 +83,8 @@ read_status(const struct attribute *attribute, struct slice text, int64_t *integ
 }
 
 static bool
-read_value(const struct attribute *attribute, struct slice text, struct attribute_value *value)
+read_value(const struct search_attribute *attribute, struct slice text,
+           struct attribute_value *value)
 {
     *value = (struct attribute_value){.type = attribute->type};
     bool is_status =
@@ -108,7 +111,8 @@ read_value(const struct attribute *attribute, struct slice text, struct attribut
 
 /* Says what it should have been; Cadence's words where it has some. */
 static void
-fail_value(struct query_reader *reader, const struct attribute *attribute, const struct word *value)
+fail_value(struct query_reader *reader, const struct search_attribute *attribute,
+           const struct word *value)
 {
     static const char *const expected[ATTRIBUTE_TYPE_COUNT] = {
         [ATTRIBUTE_INT] = "a whole number",
@@ -154,7 +158,7 @@ query_negate(struct arena *arena, struct query_node *child)
 }
 
 static struct query_node *
-compare_plainly(struct arena *arena, const struct attribute *attribute,
+compare_plainly(struct arena *arena, const struct search_attribute *attribute,
                 enum query_operator comparison, struct attribute_value value)
 {
     check(value.type == attribute->type);
@@ -169,7 +173,7 @@ compare_plainly(struct arena *arena, const struct attribute *attribute,
 /* A column of times holds ns, and is compared by the ms that they are in: the ms of the value is
  * from `low` on and before `high`. */
 static struct query_node *
-compare_times(struct arena *arena, const struct attribute *attribute,
+compare_times(struct arena *arena, const struct search_attribute *attribute,
               enum query_operator comparison, struct attribute_value low)
 {
     check(low.integer % MILLISECOND == 0);
@@ -197,7 +201,7 @@ compare_times(struct arena *arena, const struct attribute *attribute,
 }
 
 struct query_node *
-query_compare(struct arena *arena, const struct attribute *attribute,
+query_compare(struct arena *arena, const struct search_attribute *attribute,
               enum query_operator comparison, struct attribute_value value)
 {
     bool is_missing = comparison == QUERY_MISSING || comparison == QUERY_NOT_MISSING;
@@ -210,7 +214,7 @@ query_compare(struct arena *arena, const struct attribute *attribute,
 /* --- a comparison --------------------------------------------------------------------------- */
 
 static struct query_node *
-resolve_missing(struct query_reader *reader, const struct attribute *attribute,
+resolve_missing(struct query_reader *reader, const struct search_attribute *attribute,
                 enum query_operator comparison, const struct word *value)
 {
     struct attribute_value none = {.type = attribute->type};
@@ -242,11 +246,11 @@ prefix_of(struct slice pattern, struct arena *arena)
 }
 
 static struct query_node *
-resolve_like(struct query_reader *reader, const struct attribute *attribute,
+resolve_like(struct query_reader *reader, const struct search_attribute *attribute,
              enum query_operator comparison, const struct word *value)
 {
     if (attribute->type != ATTRIBUTE_KEYWORD && attribute->type != ATTRIBUTE_STRING) {
-        query_fail(reader, value, "Invalid query. %s is no text, LIKE is for texts",
+        query_fail(reader, value, "Invalid query. %s is not a text, LIKE is for texts",
                    attribute->name);
         return NULL;
     }
@@ -256,7 +260,7 @@ resolve_like(struct query_reader *reader, const struct attribute *attribute,
 }
 
 struct query_node *
-query_resolve(struct query_reader *reader, const struct attribute *attribute,
+query_resolve(struct query_reader *reader, const struct search_attribute *attribute,
               enum query_operator comparison, const struct word *value)
 {
     if (++reader->comparisons > QUERY_COMPARISONS_MAX) {
@@ -265,7 +269,7 @@ query_resolve(struct query_reader *reader, const struct attribute *attribute,
         return NULL;
     }
     if (attribute == &query_active_cluster)
-        return query_resolve_place(reader, comparison, value);
+        return query_resolve_active_cluster(reader, comparison, value);
     if (word_is(value, "missing"))
         return resolve_missing(reader, attribute, comparison, value);
     if (comparison == QUERY_LIKE || comparison == QUERY_NOT_LIKE)

@@ -82,14 +82,14 @@ read_custom(const API(SearchAttributes) *fields, const struct attribute_set *att
     row->custom = arena_zalloc(arena, fields->n_indexed_fields, sizeof row->custom[0]);
     for (size_t i = 0; i < fields->n_indexed_fields; i++) {
         const API(SearchAttributes__IndexedFieldsEntry) *entry = fields->indexed_fields[i];
-        const struct attribute *attribute = attribute_find(attributes, entry->key);
+        const struct search_attribute *attribute = attribute_find(attributes, entry->key);
         struct attribute_value *values;
         size_t count = 0;
         if (attribute == NULL || attribute->column != COLUMN_NONE || entry->value == NULL)
             continue;
         struct slice json = slice_of(entry->value->data.data, entry->value->data.len);
         struct error *err = attribute_read(attribute, json, arena, &values, &count);
-        if (err == NULL && count > 0) /* else the info has it, and nobody finds it */
+        if (err == NULL && count > 0) /* else the info has it, but no query finds it */
             row->custom[row->custom_count++] = (struct visibility_custom){attribute, values, count};
     }
 }

@@ -81,7 +81,7 @@ read_scalar(enum attribute_type type, const json_t *json, struct arena *arena,
     unreachable("attribute type %d", (int)type);
 }
 
-/* A null is no value, alone or in a list. */
+/* A null is not a value, alone or in a list. */
 static bool
 read_values(enum attribute_type type, const json_t *json, struct arena *arena,
             struct attribute_value **values, size_t *count)
@@ -103,7 +103,7 @@ read_values(enum attribute_type type, const json_t *json, struct arena *arena,
 }
 
 struct error *
-attribute_read(const struct attribute *attribute, struct slice json, struct arena *arena,
+attribute_read(const struct search_attribute *attribute, struct slice json, struct arena *arena,
                struct attribute_value **values, size_t *count)
 {
     check(attribute->column == COLUMN_NONE);

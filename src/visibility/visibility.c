@@ -1,4 +1,4 @@
-/* visibility.c - the door: checks its callers, asks the engine. */
+/* visibility.c - the front of every engine: checks callers, asks the engine. */
 #include "visibility/visibility.h"
 
 #include "base/check.h"
@@ -47,7 +47,12 @@ visibility_list(struct visibility *visibility, const struct visibility_question 
                 struct arena *arena, struct visibility_page *page)
 {
     check(question->domain_id != NULL && question->query != NULL && question->page_size > 0);
-    return visibility->engine->list(visibility, question, arena, page);
+    struct error *err = visibility->engine->list(visibility, question, arena, page);
+    if (err != NULL)
+        return err;
+    check(page->count <= question->page_size); /* a full page has a token, any other page none */
+    check((page->count == question->page_size) == (page->token.length > 0));
+    return NULL;
 }
 
 struct error *
@@ -55,5 +60,7 @@ visibility_count(struct visibility *visibility, const char *domain_id, const str
                  struct arena *arena, int64_t *count)
 {
     check(domain_id != NULL && query != NULL);
-    return visibility->engine->count(visibility, domain_id, query, arena, count);
+    struct error *err = visibility->engine->count(visibility, domain_id, query, arena, count);
+    check(err != NULL || *count >= 0);
+    return err;
 }

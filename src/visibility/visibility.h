@@ -1,16 +1,17 @@
-/* visibility.h - all runs as lists see them: fed by the shards, asked by anybody.
+/* visibility.h - what list, scan and count calls are answered from: fed by the shards, queried by
+ * anybody.
  *
  * Promises, kept by every engine and proven on each by contract.c:
  *   1. A feed is one transaction: its changes and the levels of its shards, all or nothing.
  *   2. A change is known by (shard, row); rows of a shard come in rising order, and what is not
  *      above the shard's level is skipped. So a feed may be repeated, and an owner of a shard that
  *      was overtaken brings nothing back.
- *   3. What a feed returned for is seen by every list that begins later; a crash of the process
- *      takes nothing back. A crash of the machine may: visibility_sync says up to where it may not.
- *      The shard keeps its rows until then.
+ *   3. What a feed has returned for is seen by every list call that begins later; a crash of the
+ * process takes nothing back. A crash of the machine may: visibility_sync says up to where it may
+ * not. The shard keeps its rows until then.
  *   4. A page is of one moment. The next one goes on behind the last run of the one before, by
  *      (order value, run id): what is inserted meanwhile moves nothing.
- *   5. Questions never wait for the writer, nor it for them, longer than a moment.
+ *   5. Queries never wait for the writer, nor it for them, longer than a moment.
  *
  * All calls yield and may be made on every loop, unless they say otherwise. Errors:
  * ERR_UNAVAILABLE, ERR_IO, ERR_CORRUPT; ERR_DEADLINE when a question takes longer than its caller
@@ -57,8 +58,9 @@ must_use struct error *visibility_level(struct visibility *visibility, uint32_t 
                                         struct arena *arena, uint64_t *row);
 /* Makes all that was fed safe from a crash of the machine. */
 must_use struct error *visibility_sync(struct visibility *visibility, struct arena *arena);
-/* Begins a shard anew: its level is set, its runs go (for a rebuild). Not all at one moment: lists
- * see them going, and after an error some are left: forget again. Nobody feeds the shard meanwhile.
+/* Begins a shard again: its level is set, its runs go (for a rebuild). Not all at one moment: list
+ * calls see them going, and after an error some are left: forget again. Nobody feeds the shard
+ * meanwhile.
  */
 must_use struct error *visibility_forget(struct visibility *visibility, uint32_t shard,
                                          uint64_t level, struct arena *arena);

@@ -28,7 +28,7 @@ struct map_seen {
     const ProtobufCFieldDescriptor *field;
 };
 
-struct decoder {
+struct message_decoder {
     struct arena *arena;
     enum error_kind kind;  /* of the errors */
     bool is_lent;          /* bytes fields may point into what is read */
@@ -46,7 +46,7 @@ struct frame {
     struct wire_reader reader;
 };
 
-static struct error *decode_message(struct decoder *decoder, const struct frame *parent,
+static struct error *decode_message(struct message_decoder *decoder, const struct frame *parent,
                                     ProtobufCMessage *message, struct slice bytes);
 
 /* "RegisterDomainRequest.data[2].key" */
@@ -63,7 +63,7 @@ frame_path(struct arena *arena, const struct frame *frame)
 }
 
 static struct error *
-decode_fail(struct decoder *decoder, const struct frame *frame, const char *problem)
+decode_fail(struct message_decoder *decoder, const struct frame *frame, const char *problem)
 {
     check(problem != NULL);
     return error_new(decoder->arena, decoder->kind, "%s: %s", frame_path(decoder->arena, frame),
@@ -72,7 +72,7 @@ decode_fail(struct decoder *decoder, const struct frame *frame, const char *prob
 
 /* NULL when the message would take more memory than it may. */
 static void *
-decode_alloc(struct decoder *decoder, size_t size)
+decode_alloc(struct message_decoder *decoder, size_t size)
 {
     size_t counted = size + 16; /* small pieces cost more than their size */
     if (counted > decoder->budget)
@@ -82,13 +82,14 @@ decode_alloc(struct decoder *decoder, size_t size)
 }
 
 static struct error *
-decode_fail_memory(struct decoder *decoder, const struct frame *frame)
+decode_fail_memory(struct message_decoder *decoder, const struct frame *frame)
 {
     return decode_fail(decoder, frame, "the message takes too much memory for its size");
 }
 
 static struct error *
-decode_string(struct decoder *decoder, struct frame *frame, struct slice bytes, char **place)
+decode_string(struct message_decoder *decoder, struct frame *frame, struct slice bytes,
+              char **place)
 {
     if (bytes.length > 0 && memchr(bytes.data, 0, bytes.length) != NULL)
         return decode_fail(decoder, frame, "holds a NUL byte");
@@ -105,7 +106,7 @@ decode_string(struct decoder *decoder, struct frame *frame, struct slice bytes, 
 }
 
 static struct error *
-decode_bytes(struct decoder *decoder, struct frame *frame, struct slice bytes,
+decode_bytes(struct message_decoder *decoder, struct frame *frame, struct slice bytes,
              ProtobufCBinaryData *place)
 {
     *place = (ProtobufCBinaryData){0};
@@ -125,7 +126,7 @@ decode_bytes(struct decoder *decoder, struct frame *frame, struct slice bytes,
 
 /* A message field that is already there is read into, not replaced. */
 static struct error *
-decode_child(struct decoder *decoder, struct frame *frame, struct slice bytes,
+decode_child(struct message_decoder *decoder, struct frame *frame, struct slice bytes,
              ProtobufCMessage **place)
 {
     const ProtobufCMessageDescriptor *type = frame->field->descriptor;
@@ -141,7 +142,7 @@ decode_child(struct decoder *decoder, struct frame *frame, struct slice bytes,
 }
 
 static struct error *
-decode_delimited(struct decoder *decoder, struct frame *frame, void *place)
+decode_delimited(struct message_decoder *decoder, struct frame *frame, void *place)
 {
     struct slice bytes;
     if (!wire_reader_bytes(&frame->reader, &bytes))
@@ -183,7 +184,7 @@ store_varint(ProtobufCType type, uint64_t value, void *place)
 
 /* Reads one number, of a packed run or by itself, into `place`. */
 static inline struct error *
-decode_number(struct decoder *decoder, struct frame *frame, enum wire_kind kind,
+decode_number(struct message_decoder *decoder, struct frame *frame, enum wire_kind kind,
               struct wire_reader *reader, void *place)
 {
     uint64_t value = 0;
@@ -203,7 +204,7 @@ decode_number(struct decoder *decoder, struct frame *frame, enum wire_kind kind,
 
 /* Remembers a map when it gets its first entry; false: no memory. */
 static bool
-decoder_note_map(struct decoder *decoder, const struct frame *frame)
+decoder_note_map(struct message_decoder *decoder, const struct frame *frame)
 {
     if (frame->index > 0 || frame->field->type != PROTOBUF_C_TYPE_MESSAGE ||
         !wire_map_is_entry(frame->field->descriptor))
@@ -218,7 +219,7 @@ decoder_note_map(struct decoder *decoder, const struct frame *frame)
 
 /* Room for one more element at *place; it is zero and counted already. */
 static struct error *
-repeated_append(struct decoder *decoder, struct frame *frame, void **place)
+repeated_append(struct message_decoder *decoder, struct frame *frame, void **place)
 {
     const ProtobufCFieldDescriptor *field = frame->field;
     size_t *count = (size_t *)((char *)frame->message + field->quantifier_offset);
@@ -241,7 +242,7 @@ repeated_append(struct decoder *decoder, struct frame *frame, void **place)
 }
 
 static struct error *
-decode_packed(struct decoder *decoder, struct frame *frame)
+decode_packed(struct message_decoder *decoder, struct frame *frame)
 {
     struct slice bytes;
     if (!wire_reader_bytes(&frame->reader, &bytes))
@@ -270,7 +271,7 @@ oneof_choose(struct frame *frame, void *place)
 }
 
 static struct error *
-decode_field(struct decoder *decoder, struct frame *frame, enum wire_kind kind)
+decode_field(struct message_decoder *decoder, struct frame *frame, enum wire_kind kind)
 {
     const ProtobufCFieldDescriptor *field = frame->field;
     enum wire_kind wanted = message_wire_kind(field->type);
@@ -295,8 +296,8 @@ decode_field(struct decoder *decoder, struct frame *frame, enum wire_kind kind)
 }
 
 static struct error *
-decode_message(struct decoder *decoder, const struct frame *parent, ProtobufCMessage *message,
-               struct slice bytes)
+decode_message(struct message_decoder *decoder, const struct frame *parent,
+               ProtobufCMessage *message, struct slice bytes)
 {
     struct frame frame = {
         .parent = parent,
@@ -325,7 +326,7 @@ decode_message(struct decoder *decoder, const struct frame *parent, ProtobufCMes
 }
 
 static void
-decoder_sort_maps(struct decoder *decoder)
+decoder_sort_maps(struct message_decoder *decoder)
 {
     for (struct map_seen *seen = decoder->maps; seen != NULL; seen = seen->next) {
         char *message = (char *)seen->message;
@@ -336,8 +337,8 @@ decoder_sort_maps(struct decoder *decoder)
 }
 
 static struct error *
-decode_all(struct decoder *decoder, const ProtobufCMessageDescriptor *type, struct slice bytes,
-           ProtobufCMessage **out)
+decode_all(struct message_decoder *decoder, const ProtobufCMessageDescriptor *type,
+           struct slice bytes, ProtobufCMessage **out)
 {
     decoder->budget = MESSAGE_MEMORY_FREE + bytes.length * MESSAGE_MEMORY_FACTOR;
     ProtobufCMessage *message = message_new(decoder->arena, type);
@@ -353,7 +354,7 @@ struct error *
 message_decode_at(struct arena *arena, enum error_kind kind, const ProtobufCMessageDescriptor *type,
                   struct slice bytes, ProtobufCMessage **out)
 {
-    struct decoder decoder = {.arena = arena, .kind = kind};
+    struct message_decoder decoder = {.arena = arena, .kind = kind};
     return decode_all(&decoder, type, bytes, out);
 }
 
@@ -361,6 +362,6 @@ struct error *
 message_decode_lent(struct arena *arena, const ProtobufCMessageDescriptor *type, struct slice bytes,
                     ProtobufCMessage **out)
 {
-    struct decoder decoder = {.arena = arena, .kind = ERR_BAD_REQUEST, .is_lent = true};
+    struct message_decoder decoder = {.arena = arena, .kind = ERR_BAD_REQUEST, .is_lent = true};
     return decode_all(&decoder, type, bytes, out);
 }

@@ -1,7 +1,7 @@
 /* encode.c - writing messages in one pass, from their end.
  *
- * The length of a nested message stands before it. Who writes forwards has to measure a message
- * first, and what is nested in it again at each level; who writes backwards knows the length when
+ * The length of a nested message stands before it. Writing forwards, one has to measure a message
+ * first, and what is nested in it again at each level; writing backwards, one knows the length when
  * its turn comes. So the last field goes first, to the end of what is free in the arena, and what
  * is not needed of that stays free.
  *
@@ -18,18 +18,19 @@
 #define ROOM_AHEAD ((size_t)1024) /* for what stands before a payload: it is not moved for that */
 #define HEADER_MAX ((size_t)16)   /* a tag and a number, which may be a length */
 
-struct writer {
+struct message_writer {
     struct arena *arena;
     struct arena_room room;
 };
 
-static uint8_t *put_fields(struct writer *writer, uint8_t *at, const ProtobufCMessage *message);
+static uint8_t *put_fields(struct message_writer *writer, uint8_t *at,
+                           const ProtobufCMessage *message);
 
 /* ---- room ---- */
 
 /* Moves what is written to the end of a room with `size` free bytes, and some for what follows. */
 static uint8_t *
-writer_grow(struct writer *writer, const uint8_t *at, size_t size)
+message_writer_grow(struct message_writer *writer, const uint8_t *at, size_t size)
 {
     struct arena_room old = writer->room;
     check(at >= old.start && at <= old.end);
@@ -42,9 +43,9 @@ writer_grow(struct writer *writer, const uint8_t *at, size_t size)
 }
 
 static inline uint8_t *
-make_room(struct writer *writer, uint8_t *at, size_t size)
+make_room(struct message_writer *writer, uint8_t *at, size_t size)
 {
-    return at - writer->room.start >= (ptrdiff_t)size ? at : writer_grow(writer, at, size);
+    return at - writer->room.start >= (ptrdiff_t)size ? at : message_writer_grow(writer, at, size);
 }
 
 /* ---- numbers, where there is room ---- */
@@ -146,7 +147,7 @@ put_number(uint8_t *at, ProtobufCType type, enum wire_kind kind, const void *pla
     X(ENUM, enum, VARINT)
 
 #define X(TYPE, type, KIND)                                                                        \
-    static uint8_t *put_##type(struct writer *writer, uint8_t *at,                                 \
+    static uint8_t *put_##type(struct message_writer *writer, uint8_t *at,                         \
                                const ProtobufCFieldDescriptor *field, const void *place)           \
     {                                                                                              \
         at = put_number(at, PROTOBUF_C_TYPE_##TYPE, WIRE_##KIND, place);                           \
@@ -156,7 +157,7 @@ NUMBER_TYPES(X)
 #undef X
 
 static inline uint8_t *
-put_slice(struct writer *writer, uint8_t *at, const ProtobufCFieldDescriptor *field,
+put_slice(struct message_writer *writer, uint8_t *at, const ProtobufCFieldDescriptor *field,
           const void *bytes, size_t length)
 {
     at = make_room(writer, at, length + HEADER_MAX) - length;
@@ -166,7 +167,7 @@ put_slice(struct writer *writer, uint8_t *at, const ProtobufCFieldDescriptor *fi
 }
 
 static uint8_t *
-put_bytes(struct writer *writer, uint8_t *at, const ProtobufCFieldDescriptor *field,
+put_bytes(struct message_writer *writer, uint8_t *at, const ProtobufCFieldDescriptor *field,
           const void *place)
 {
     const ProtobufCBinaryData *bytes = place;
@@ -174,7 +175,7 @@ put_bytes(struct writer *writer, uint8_t *at, const ProtobufCFieldDescriptor *fi
 }
 
 static uint8_t *
-put_text(struct writer *writer, uint8_t *at, const ProtobufCFieldDescriptor *field,
+put_text(struct message_writer *writer, uint8_t *at, const ProtobufCFieldDescriptor *field,
          const void *place)
 {
     const char *text = *(const char *const *)place;
@@ -183,7 +184,8 @@ put_text(struct writer *writer, uint8_t *at, const ProtobufCFieldDescriptor *fie
 
 /* Length and tag for what was written since `behind` bytes were. */
 static inline uint8_t *
-put_length(struct writer *writer, uint8_t *at, const ProtobufCFieldDescriptor *field, size_t behind)
+put_length(struct message_writer *writer, uint8_t *at, const ProtobufCFieldDescriptor *field,
+           size_t behind)
 {
     size_t length = (size_t)(writer->room.end - at) - behind;
     at = make_room(writer, at, HEADER_MAX);
@@ -191,7 +193,7 @@ put_length(struct writer *writer, uint8_t *at, const ProtobufCFieldDescriptor *f
 }
 
 static uint8_t *
-put_message(struct writer *writer, uint8_t *at, const ProtobufCFieldDescriptor *field,
+put_message(struct message_writer *writer, uint8_t *at, const ProtobufCFieldDescriptor *field,
             const void *place)
 {
     const ProtobufCMessage *message = *(const ProtobufCMessage *const *)place;
@@ -200,12 +202,12 @@ put_message(struct writer *writer, uint8_t *at, const ProtobufCFieldDescriptor *
     return put_length(writer, at, field, behind);
 }
 
-typedef uint8_t *put_function(struct writer *writer, uint8_t *at,
+typedef uint8_t *put_function(struct message_writer *writer, uint8_t *at,
                               const ProtobufCFieldDescriptor *field, const void *place);
 
 /* One value with its tag. */
 static inline uint8_t *
-put_value(struct writer *writer, uint8_t *at, const ProtobufCFieldDescriptor *field,
+put_value(struct message_writer *writer, uint8_t *at, const ProtobufCFieldDescriptor *field,
           const void *place)
 {
     static put_function *const functions[] = {[PROTOBUF_C_TYPE_STRING] = put_text,
@@ -220,8 +222,8 @@ put_value(struct writer *writer, uint8_t *at, const ProtobufCFieldDescriptor *fi
 }
 
 static uint8_t *
-put_packed(struct writer *writer, uint8_t *at, const ProtobufCFieldDescriptor *field, size_t count,
-           const char *items)
+put_packed(struct message_writer *writer, uint8_t *at, const ProtobufCFieldDescriptor *field,
+           size_t count, const char *items)
 {
     size_t size = message_element_size(field->type);
     enum wire_kind kind = message_wire_kind(field->type);
@@ -236,7 +238,7 @@ put_packed(struct writer *writer, uint8_t *at, const ProtobufCFieldDescriptor *f
 /* ---- fields ---- */
 
 static uint8_t *
-put_repeated(struct writer *writer, uint8_t *at, const ProtobufCFieldDescriptor *field,
+put_repeated(struct message_writer *writer, uint8_t *at, const ProtobufCFieldDescriptor *field,
              size_t count, const char *items)
 {
     if ((field->flags & PROTOBUF_C_FIELD_FLAG_PACKED) != 0)
@@ -279,7 +281,7 @@ value_is_set(ProtobufCType type, const void *place)
 }
 
 static uint8_t *
-put_fields(struct writer *writer, uint8_t *at, const ProtobufCMessage *message)
+put_fields(struct message_writer *writer, uint8_t *at, const ProtobufCMessage *message)
 {
     const char *start = (const char *)message;
     const ProtobufCFieldDescriptor *fields = message->descriptor->fields;
@@ -304,7 +306,7 @@ put_fields(struct writer *writer, uint8_t *at, const ProtobufCMessage *message)
 struct slice
 message_encode(struct arena *arena, const ProtobufCMessage *message)
 {
-    struct writer writer = {.arena = arena, .room = arena_open_room(arena, ROOM_FIRST)};
+    struct message_writer writer = {.arena = arena, .room = arena_open_room(arena, ROOM_FIRST)};
     uint8_t *at = put_fields(&writer, writer.room.end, message);
     size_t length = (size_t)(writer.room.end - at);
     arena_close_room(writer.room, at);

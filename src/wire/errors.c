@@ -44,8 +44,9 @@ errors_detail_type(enum error_kind kind)
 struct error *
 errors_attach(struct error *err, const ProtobufCMessage *detail)
 {
-    check_that(errors_detail_type(err->kind) == detail->descriptor, "%s is no detail of kind %s",
-               detail->descriptor->name, error_kind_name(err->kind));
+    check_that(errors_detail_type(err->kind) == detail->descriptor,
+               "%s is not the detail of kind %s", detail->descriptor->name,
+               error_kind_name(err->kind));
     err->detail = message_encode(err->arena, detail);
     return err;
 }

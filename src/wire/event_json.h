@@ -4,7 +4,7 @@
  * whole seconds, bytes in base64, enums by name, what is not set left out. A history that was
  * archived by Cadence is read, and one that is written here can be read by Cadence. For canonical
  * events (thrift.h), and histories hold no others, writing and reading again gives the same
- * message. Which fields there are says the table behind thrift.h. */
+ * message. The table behind thrift.h says which fields there are. */
 #ifndef CADENZA_WIRE_EVENT_JSON_H
 #define CADENZA_WIRE_EVENT_JSON_H
 

@@ -15,24 +15,24 @@
 #define MEMORY_FREE   ((size_t)1024 * 1024)
 #define MEMORY_FACTOR ((size_t)16)
 
-struct decoder {
+struct json_decoder {
     struct json_reader json;
     struct arena *arena;
     size_t budget;
 };
 
-static void read_struct(struct decoder *decoder, const struct thrift_struct *structure,
+static void read_struct(struct json_decoder *decoder, const struct thrift_struct *structure,
                         ProtobufCMessage **message);
 
 static void
-refuse(struct decoder *decoder)
+refuse(struct json_decoder *decoder)
 {
     decoder->json.is_bad = true;
 }
 
 /* A new message, NULL when it takes too much. */
 static void *
-make(struct decoder *decoder, const ProtobufCMessageDescriptor *type)
+make(struct json_decoder *decoder, const ProtobufCMessageDescriptor *type)
 {
     if (type->sizeof_message > decoder->budget || decoder->json.is_bad) {
         refuse(decoder);
@@ -45,7 +45,7 @@ make(struct decoder *decoder, const ProtobufCMessageDescriptor *type)
 /* --- scalars ---- */
 
 static void
-read_int32(struct decoder *decoder, int32_t *value)
+read_int32(struct json_decoder *decoder, int32_t *value)
 {
     int64_t number = 0;
     object_integer(&decoder->json, &number);
@@ -55,7 +55,7 @@ read_int32(struct decoder *decoder, int32_t *value)
 }
 
 static void
-read_text(struct decoder *decoder, char **value)
+read_text(struct json_decoder *decoder, char **value)
 {
     const char *text = "";
     object_text(&decoder->json, &text);
@@ -63,7 +63,7 @@ read_text(struct decoder *decoder, char **value)
 }
 
 static void
-read_bytes(struct decoder *decoder, ProtobufCBinaryData *data)
+read_bytes(struct json_decoder *decoder, ProtobufCBinaryData *data)
 {
     struct slice bytes = {0};
     object_bytes(&decoder->json, &bytes);
@@ -72,7 +72,7 @@ read_bytes(struct decoder *decoder, ProtobufCBinaryData *data)
 }
 
 static void
-read_payload(struct decoder *decoder, API(Payload) **payload)
+read_payload(struct json_decoder *decoder, API(Payload) **payload)
 {
     *payload = make(decoder, API_TYPE(payload));
     if (*payload != NULL)
@@ -81,7 +81,7 @@ read_payload(struct decoder *decoder, API(Payload) **payload)
 
 /* By its name, or by its number in thrift. */
 static void
-read_enum(struct decoder *decoder, const ProtobufCEnumDescriptor *type, int32_t *value)
+read_enum(struct json_decoder *decoder, const ProtobufCEnumDescriptor *type, int32_t *value)
 {
     if (object_peek(&decoder->json) != '"') {
         read_int32(decoder, value);
@@ -98,7 +98,7 @@ read_enum(struct decoder *decoder, const ProtobufCEnumDescriptor *type, int32_t 
 }
 
 static void
-read_duration(struct decoder *decoder, GOOGLE(Duration) **duration)
+read_duration(struct json_decoder *decoder, GOOGLE(Duration) **duration)
 {
     int64_t seconds = 0;
     object_integer(&decoder->json, &seconds);
@@ -111,7 +111,7 @@ read_duration(struct decoder *decoder, GOOGLE(Duration) **duration)
 
 /* A number of nanoseconds, or a text. */
 static void
-read_time(struct decoder *decoder, GOOGLE(Timestamp) **timestamp)
+read_time(struct json_decoder *decoder, GOOGLE(Timestamp) **timestamp)
 {
     int64_t nanoseconds = 0;
     const char *text = "";
@@ -129,7 +129,7 @@ read_time(struct decoder *decoder, GOOGLE(Timestamp) **timestamp)
 /* --- lists and maps ---- */
 
 static void
-read_texts(struct decoder *decoder, char ***texts, size_t *count)
+read_texts(struct json_decoder *decoder, char ***texts, size_t *count)
 {
     vector_of(char *) list = {0};
     size_t begun = 0;
@@ -153,7 +153,8 @@ struct messages {
 };
 
 static void
-adopt(struct decoder *decoder, struct messages *list, ProtobufCMessage ***messages, size_t *count)
+adopt(struct json_decoder *decoder, struct messages *list, ProtobufCMessage ***messages,
+      size_t *count)
 {
     *count = list->count;
     *messages = arena_zalloc(decoder->arena, 2 * list->count, sizeof **messages);
@@ -163,7 +164,7 @@ adopt(struct decoder *decoder, struct messages *list, ProtobufCMessage ***messag
 }
 
 static void
-read_structs(struct decoder *decoder, const struct thrift_struct *structure,
+read_structs(struct json_decoder *decoder, const struct thrift_struct *structure,
              ProtobufCMessage ***messages, size_t *count)
 {
     struct messages list = {0};
@@ -179,8 +180,8 @@ read_structs(struct decoder *decoder, const struct thrift_struct *structure,
 }
 
 static void
-read_map(struct decoder *decoder, const struct thrift_field *field, ProtobufCMessage ***entries,
-         size_t *count)
+read_map(struct json_decoder *decoder, const struct thrift_field *field,
+         ProtobufCMessage ***entries, size_t *count)
 {
     struct messages list = {0};
     const ProtobufCFieldDescriptor *columns = field->entry->fields;
@@ -207,7 +208,7 @@ read_map(struct decoder *decoder, const struct thrift_field *field, ProtobufCMes
 /* --- structs ---- */
 
 static void
-read_flag(struct decoder *decoder, protobuf_c_boolean *value)
+read_flag(struct json_decoder *decoder, protobuf_c_boolean *value)
 {
     bool flag = false;
     object_flag(&decoder->json, &flag);
@@ -215,7 +216,7 @@ read_flag(struct decoder *decoder, protobuf_c_boolean *value)
 }
 
 static void
-read_value(struct decoder *decoder, const struct thrift_field *field,
+read_value(struct json_decoder *decoder, const struct thrift_field *field,
            const ProtobufCFieldDescriptor *descriptor, union thrift_place place, size_t *count)
 {
     switch (field->kind) {
@@ -269,7 +270,7 @@ find_member(const struct thrift_struct *structure, const char *name)
 }
 
 static void
-read_member(struct decoder *decoder, const struct thrift_struct *structure,
+read_member(struct json_decoder *decoder, const struct thrift_struct *structure,
             ProtobufCMessage *message, const char *name)
 {
     const struct thrift_field *field = find_member(structure, name);
@@ -288,7 +289,7 @@ read_member(struct decoder *decoder, const struct thrift_struct *structure,
 }
 
 static void
-read_struct(struct decoder *decoder, const struct thrift_struct *structure,
+read_struct(struct json_decoder *decoder, const struct thrift_struct *structure,
             ProtobufCMessage **message)
 {
     const char *name = "";
@@ -315,7 +316,7 @@ find_attributes(const char *name)
 }
 
 static void
-read_event(struct decoder *decoder, API(HistoryEvent) **event)
+read_event(struct json_decoder *decoder, API(HistoryEvent) **event)
 {
     const char *name = "";
     *event = make(decoder, API_TYPE(history_event));
@@ -339,7 +340,7 @@ read_event(struct decoder *decoder, API(HistoryEvent) **event)
 }
 
 static void
-read_events(struct decoder *decoder, API(History) *batch)
+read_events(struct json_decoder *decoder, API(History) *batch)
 {
     struct messages list = {0};
     size_t begun = 0;
@@ -356,9 +357,9 @@ read_events(struct decoder *decoder, API(History) *batch)
 struct error *
 event_json_read_batch(struct slice json, struct arena *arena, API(History) **batch)
 {
-    struct decoder decoder = {.json = object_begin(json, arena),
-                              .arena = arena,
-                              .budget = MEMORY_FREE + MEMORY_FACTOR * json.length};
+    struct json_decoder decoder = {.json = object_begin(json, arena),
+                                   .arena = arena,
+                                   .budget = MEMORY_FREE + MEMORY_FACTOR * json.length};
     const char *name = "";
     *batch = message_new(arena, API_TYPE(history));
     while (object_next(&decoder.json, &name)) {

@@ -12,7 +12,7 @@
 #include "base/test.h"
 #include "wire/message.h"
 #include "wire/presence.h"
-#include "wire/thrift_sample.h"
+#include "wire/test_thrift_sample.h"
 
 #define ROUNDS 101 /* for each seed and kind: every density */
 

@@ -1,7 +1,7 @@
 /* maps.c - maps as sorted arrays.
  *
  * A stable merge sort, because of equal keys the last one sent counts. Most maps arrive in order or
- * hold one entry, so that is looked at first. */
+ * hold one entry, so that is checked first. */
 #include "wire/maps.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 /* maps.h - maps, which protobuf-c knows only as arrays of entry messages {key = 1, value = 2}.
  *
  * A map is *good* when its keys rise strictly (strings bytewise, numbers by value) and every entry
- * has its value. Decoding leaves good maps; who builds one calls wire_map_sort before it is
+ * has its value. Decoding leaves good maps; code that builds one calls wire_map_sort before it is
  * searched or sent. `entries` is the array of a map field, for example domain->data, of
  * domain->n_data entries. */
 #ifndef CADENZA_WIRE_MAPS_H
@@ -12,7 +12,7 @@
 #include "base/arena.h"
 #include "base/compiler.h"
 
-/* Is it the type of a map's entries? Told by its shape: the descriptor does not say. */
+/* Is it the type of a map's entries? Recognized by its shape: the descriptor does not say. */
 bool wire_map_is_entry(const ProtobufCMessageDescriptor *type);
 
 /* Makes the map good: sorts, keeps the last of equal keys, gives an empty message to an entry whose

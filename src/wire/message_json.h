@@ -1,5 +1,5 @@
-/* message_json.h - any message as JSON, for people who look at what is stored. Names are those of
- * the proto; what is not set is left out; enums are names, bytes base64. There is no way back. */
+/* message_json.h - any message as JSON, for people who read stored rows. Names are those of the
+ * proto; what is not set is left out; enums are names, bytes base64. Nothing reads it back. */
 #ifndef CADENZA_WIRE_MESSAGE_JSON_H
 #define CADENZA_WIRE_MESSAGE_JSON_H
 

@@ -3,7 +3,7 @@
  * A message field that is NULL means "unset", and a present one that holds 0 means 0: so times,
  * durations, wrapped numbers and payloads are read into structs with an is_set, and made from them.
  * Scalars and enums have no such difference: 0 is unset. Empty bytes are never written (message.h);
- * whoever must have a message on the wire even when it is empty sets its pointer.
+ * a caller that needs a message on the wire even when it is empty sets its pointer.
  *
  * Readers name the field in their error, ERR_BAD_REQUEST. What is made lives in the arena given. */
 #ifndef CADENZA_WIRE_PRESENCE_H

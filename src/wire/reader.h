@@ -34,7 +34,7 @@ wire_reader_is_done(const struct wire_reader *reader)
     return reader->at == reader->end;
 }
 
-/* Says what is wrong; false, for who returns it. */
+/* Records what is wrong; returns false, for the caller to return. */
 bool wire_reader_fail(struct wire_reader *reader, const char *problem);
 /* How many bytes are left. */
 static inline size_t

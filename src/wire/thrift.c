@@ -10,14 +10,14 @@
 #include "wire/thrift_decode.h"
 
 /* The attributes seen so far of an event. */
-struct attributes {
+struct thrift_attributes {
     const struct thrift_event *kind; /* NULL: none yet */
     ProtobufCMessage *message;
 };
 
 static bool
 decode_attributes(struct thrift_decoder *decoder, enum thrift_type type,
-                  const struct thrift_event *kind, struct attributes *attributes)
+                  const struct thrift_event *kind, struct thrift_attributes *attributes)
 {
     if (type != THRIFT_TYPE_STRUCT)
         return thrift_decode_fail(decoder, "a field of another type");
@@ -29,7 +29,7 @@ decode_attributes(struct thrift_decoder *decoder, enum thrift_type type,
 
 static bool
 decode_event_fields(struct thrift_decoder *decoder, API(HistoryEvent) *event,
-                    struct attributes *attributes)
+                    struct thrift_attributes *attributes)
 {
     for (;;) {
         enum thrift_type type;
@@ -50,7 +50,7 @@ decode_event_fields(struct thrift_decoder *decoder, API(HistoryEvent) *event,
 static bool
 decode_event(struct thrift_decoder *decoder, API(HistoryEvent) **out)
 {
-    struct attributes attributes = {0};
+    struct thrift_attributes attributes = {0};
     API(HistoryEvent) *event = thrift_decode_new(decoder, API_TYPE(history_event));
     if (event == NULL || !decode_event_fields(decoder, event, &attributes))
         return false;
@@ -154,7 +154,7 @@ thrift_encode_kept(struct arena *arena, API(HistoryEvent) *const *events, size_t
         scoped(arena_drop) struct arena *scratch = arena_new(0);
         for (size_t i = 0; i < count; i++)
             check_that(thrift_is_canonical(scratch, events[i]),
-                       "event %lld of kind %d cannot be told to another cluster",
+                       "event %lld of kind %d cannot be sent to another cluster",
                        (long long)events[i]->event_id, (int)events[i]->attributes_case);
     }
     return thrift_encode_history(arena, events, count);

@@ -45,8 +45,8 @@ must_use struct error *thrift_decode_history(struct arena *arena, enum error_kin
                                              size_t *count);
 
 /* Makes an event canonical: drops the fields that thrift does not have, cuts durations to whole
- * seconds and puts maps in order. It gets attributes of its own for that, and whose it had them
- * keeps them as they are; texts and bytes are not copied. */
+ * seconds and puts maps in order. It gets a copy of its attributes for that, and the original stays
+ * as it is; texts and bytes are not copied. */
 void thrift_make_canonical(struct arena *arena, API(HistoryEvent) *event);
 
 /* Does it lose nothing on the way? For tests: it goes all the way. */

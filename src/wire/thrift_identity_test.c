@@ -6,8 +6,8 @@
  * must be the same. */
 #include "base/test.h"
 #include "wire/message.h"
+#include "wire/test_thrift_sample.h"
 #include "wire/thrift.h"
-#include "wire/thrift_sample.h"
 
 #define ROUNDS      505 /* for each seed and kind */
 #define BATCH_COUNT 7

@@ -134,7 +134,7 @@ thrift_reader_field(struct thrift_reader *reader, enum thrift_type *type, int16_
     return reader_type(reader, type) && thrift_reader_i16(reader, id);
 }
 
-/* Elements take at least a byte each: who loops over them ends after as many steps as there are
+/* Elements take at least a byte each: a loop over them ends after as many steps as there are
  * bytes. */
 static bool
 reader_count(struct thrift_reader *reader, size_t size_min, size_t *count)

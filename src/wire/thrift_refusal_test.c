@@ -1,4 +1,4 @@
-/* thrift_refusal_test.c - blobs that are refused, and what they are told. */
+/* thrift_refusal_test.c - blobs that are refused, and with which error. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

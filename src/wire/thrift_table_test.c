@@ -104,7 +104,7 @@ TEST(thrift_table, the_kind_of_every_row_goes_with_the_type_of_its_field)
         const struct thrift_struct *structure = structs.items[i];
         for (const struct thrift_field *row = structure->fields; row->id != 0; row++) {
             if (row->kind == THRIFT_EVENT_TYPE)
-                continue; /* the case of a oneof is no field */
+                continue; /* the case of a oneof is not a field */
             const ProtobufCMessageDescriptor *type = row->group ? row->group : structure->type;
             const ProtobufCFieldDescriptor *field = field_at(type, row->offset);
             if (field == NULL || !kind_fits(row, field))

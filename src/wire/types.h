@@ -1,4 +1,5 @@
-/* types.h - facts of the field types of protobuf, for who walks messages by their descriptors.
+/* types.h - facts of the field types of protobuf, for code that walks messages by their
+ * descriptors.
  *
  * Inside wire/ only. */
 #ifndef CADENZA_WIRE_TYPES_H

@@ -20,7 +20,7 @@
 
 #include "base/check.h"
 #include "base/text.h"
-#include "cli/flags.h"
+#include "cli/base/flags.h"
 #include "fiber/clock.h"
 #include "fiber/linux/linux.h"
 #include "limits.h"

@@ -1,7 +1,7 @@
 /* workers.c - see part.h.
  *
  * A worker decides without replaying: an activity or a timer first, the end afterwards. Who started
- * a workflow learns of its end by a letter, for that may be another loop. */
+ * a workflow learns of its end by a loop message, since that may be another loop. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -65,15 +65,15 @@ decide_end(struct part *part, struct arena *arena)
 
 /* News for the part that started a workflow. */
 struct end {
-    struct letter letter;
+    struct loop_message message;
     struct part *part;
     unsigned long number;
 };
 
 static void
-deliver_end(struct letter *letter)
+deliver_end(struct loop_message *message)
 {
-    struct end *end = container_of(letter, struct end, letter);
+    struct end *end = container_of(message, struct end, message);
     struct part *part = end->part;
     if (part->is_finished[end->number])
         part->repeats++;
@@ -93,11 +93,11 @@ finish(struct part *part, const char *workflow_id)
     const char *number = strrchr(workflow_id, '-');
     check(number != NULL);
     struct end *end = memory_zalloc(1, sizeof *end);
-    end->letter.deliver = deliver_end;
+    end->message.deliver = deliver_end;
     end->number = strtoul(number + 1, NULL, 10);
     check(end->number < part->options->count);
     end->part = part->all->by_loop[end->number % part->all->count];
-    loop_post_answer(loop_at(end->part->index), &end->letter);
+    loop_post_answer(loop_at(end->part->index), &end->message);
 }
 
 static API(TaskList) *

@@ -299,7 +299,7 @@ add_part(struct workflows_result *result, const struct part *part)
         memcpy(result->first_error, part->first_error, sizeof result->first_error);
 }
 
-/* The parts have ended: their figures together. Frees them. */
+/* The parts have ended: adds up their numbers. Frees them. */
 static void
 sum_up(struct all_parts *all, struct workflows_result *result)
 {

@@ -182,7 +182,7 @@ def city_of(number):
 
 def starter(clients):
     async def start(number):
-        """At any cluster: it is the city that says where it runs."""
+        """At any cluster: the city decides where it runs."""
         await clients[number % 7 % 3].start_workflow(
             "Trip",
             workflow_id=f"t{number}",
@@ -239,7 +239,7 @@ def move_cities(binary, folder, moved, asked, *flags):
     async def work(clusters, sides):
         async with workers_of(clusters) as clients:
             await all_of(WORKFLOWS, starter(clients))
-            for side in sides:  # whom a cluster has not heard of, it cannot signal
+            for side in sides:  # a cluster cannot signal a workflow that it has not heard of
                 await aside(until_counted, side, "CloseTime = missing", WORKFLOWS)
             await all_of(WORKFLOWS, stopper(clients, 0))
             here = {f"cluster{n}": 0 for n in range(3)}

@@ -1,4 +1,4 @@
-"""Archives of the real binary: files on disk, the real `cadence` CLI, kills, a disk in the way."""
+"""Archives of the real binary: files on disk, the real `cadence` CLI, kills, a disk that fails."""
 
 import json
 import pathlib

@@ -21,12 +21,19 @@ def cadence(server, *words, domain="d"):
 
 
 def start_runs(server, names, kind="order"):
+    """Lists are a moment behind, and a batch works on what they show: so it waits for them."""
     for name in names:
         cadence(
             server,
             *("workflow", "start", "--tasklist", "work", "--workflow_type", kind),
             *("--execution_timeout", "600", "--workflow_id", name),
         )
+
+    def are_listed():
+        found = cadence(server, "workflow", "count", "--query", f"WorkflowType = '{kind}'")
+        return int(found) == len(names)
+
+    support.wait_until(are_listed, f"{len(names)} runs of type {kind} to be listed")
 
 
 def start_batch(server, verb, *flags, query="WorkflowType = 'order' and CloseTime = missing"):
@@ -40,7 +47,7 @@ def start_batch(server, verb, *flags, query="WorkflowType = 'order' and CloseTim
 
 
 def state(server, job):
-    """The command line stumbles over a job that has not said yet how far it is."""
+    """The command line fails on a job that has not reported any progress yet."""
 
     def look():
         code, out, err = support.cadence(server, "d", "workflow", "batch", "desc", "--job_id", job)

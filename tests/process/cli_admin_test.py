@@ -103,7 +103,7 @@ def test_a_schedule_is_made_looked_at_steered_and_deleted(binary, folder):
         when = ["--start_time", "2026-11-01T00:00:00Z", "--end_time", "2026-11-02T00:00:00Z"]
         cli("schedule", "backfill", *name, *when, "--backfill_id", "first")
         assert "nothing to change" in cli("schedule", "update", *name, code=2)
-        assert "is none of SKIP_NEW" in cli(
+        assert "is not one of SKIP_NEW" in cli(
             "schedule", "update", *name, "--overlap_policy", "Never", code=2
         )
         assert cli("schedule", "delete", *name) == "Schedule nightly deleted.\n"
@@ -123,7 +123,7 @@ def test_a_batch_does_one_thing_to_all_that_a_query_finds(binary, folder):
         batch = ["workflow", "batch", "start", "--query", query, "--reason", "drill"]
         code, out, err = cli.run(*batch, "--batch_type", "terminate", input="No\n")
         assert code == 1 and "2 workflows" in err and "is not started" in err, (out, err)
-        assert "is none of terminate" in cli(*batch, "--batch_type", "nothing", code=2)
+        assert "is not one of terminate" in cli(*batch, "--batch_type", "nothing", code=2)
         assert "--signal_name is missing" in cli(*batch, "--batch_type", "signal", code=2)
         started = json.loads(cli(*batch, "--batch_type", "terminate", "--yes"))
         job = ["--job_id", started["jobID"]]

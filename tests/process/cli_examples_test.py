@@ -59,8 +59,8 @@ ELSEWHERE = {
     "cadenza admin shard removeTask ": (1, r"has no meaning here"),
     "cadenza admin queue reset ": (1, r"has no meaning here"),
     "cadenza admin shard setRangeID ": (2, r"cadenza admin shard closeShard"),
-    "cadenza admin kafka parse": (2, r"there are no message queues here"),
-    "cadenza admin elasticsearch ": (2, r"there is no ElasticSearch here"),
+    "cadenza admin kafka parse": (2, r"this server has no message queues"),
+    "cadenza admin elasticsearch ": (2, r"this server does not use ElasticSearch"),
     "cadenza admin database ": (2, r"cadenza admin "),
 }
 
@@ -87,7 +87,7 @@ NAMES = {"order-7": "buy", "order-8": "greet"}
 
 
 def renewed(cli, example):
-    """Before an example that wants an open workflow: it is there, anew."""
+    """Before an example that needs an open workflow: starts it again if it has ended."""
     for name, kind in NAMES.items():
         if name in example:
             cli.start(name, kind, "-i", '"Ann"', "--wrp", "3")
@@ -303,7 +303,7 @@ def test_the_reference_is_what_the_tables_say(binary, folder):
     cli = Cli(binary, "127.0.0.1:1")
     text = (ROOT / "docs" / "cli.md").read_text()
     for words in commands_of(cli):
-        is_group = "COMMAND --help tells more" in cli(*words.split(), "--help")
+        is_group = "COMMAND --help for details" in cli(*words.split(), "--help")
         assert is_group or f"\n### cadenza {words}" in text, words
 
 

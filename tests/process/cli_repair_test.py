@@ -1,4 +1,4 @@
-"""The binary's own command line: what operators do to runs, shards and messages that stand still,
+"""The binary's own command line: what operators do to runs, shards and messages that are stuck,
 and how they compare a domain with one of another server."""
 
 import json
@@ -25,7 +25,7 @@ def test_a_domain_is_deprecated_deleted_and_compared_with_another(binary, folder
         assert "bought" in cli(*migration, code=1)  # it is not there yet
         other("domain", "register", "--global_domain", "false", "--oe", "ann@example.org")
         wanted = ["--search_attr", "CustomKeywordField:Keyword", "--tasklist", "mail"]
-        assert cli(*migration, *wanted).startswith("Nothing differs"), cli(*migration)
+        assert cli(*migration, *wanted).startswith("No differences"), cli(*migration)
         assert cli.json("domain", "mi", *migration[2:]) == []
 
         other("domain", "update", "--retention", "7", "--owner_email", "bob@example.org")
@@ -97,12 +97,12 @@ def test_runs_are_deleted_mended_and_shown_and_domains_have_two_names(binary, fo
         assert "succeeded" in cli("admin", "workflow", "rt", *which)
 
         # nothing is wrong with it
-        assert "was left alone" in cli("admin", "workflow", "fix_corruption", *which)
+        assert "was kept" in cli("admin", "workflow", "fix_corruption", *which)
         fixed = cli.json("admin", "wf", "fc", "-w", "order-7", "--skip_errors")
         assert fixed["executionsDeleted"] is False and fixed["historyDeleted"] is False, fixed
         cli("workflow", "describe", *which)
 
-        assert "is gone" in cli("admin", "workflow", "delete", "--remote", *which)
+        assert "was deleted" in cli("admin", "workflow", "delete", "--remote", *which)
         cli("workflow", "describe", *which, code=1)
         assert "order-7" in cli("admin", "wf", "del", *which, code=1)
         cli.start("order-7", "greet")  # the id is free
@@ -124,7 +124,7 @@ def test_shards_hosts_and_queues_are_shown_and_what_has_no_meaning_says_why(bina
         assert re.findall(r"^(\d+) +\S+$", listed, re.M) == ["4", "5", "6", "7"], listed
         before = cli.json("admin", "shard", "describe", *shard)
         assert re.search(r"range \d+: 1 rows in memory", before["transfers"]), before
-        assert "1 alarms in memory" in before["timers"], before
+        assert "1 wake-up timers in memory" in before["timers"], before
         assert before["host"] and before["host"] != "unknown", before
         assert before["timers"] in cli("admin", "shard", "d", *shard)
         assert cli("admin", "shard", "timers", *shard) == before["timers"] + "\n"
@@ -136,7 +136,7 @@ def test_shards_hosts_and_queues_are_shown_and_what_has_no_meaning_says_why(bina
         assert host["shardIds"] == list(range(16)), host
 
         cli("admin", "shard", "closeShard", *shard)
-        cli("workflow", "describe", "-w", "order-7")  # whoever asks takes it anew
+        cli("workflow", "describe", "-w", "order-7")  # the next call takes the shard again
         after = cli.json("admin", "shard", "describe", *shard)
         ranges = [re.search(r"range (\d+)", one["transfers"])[1] for one in (before, after)]
         assert int(ranges[1]) > int(ranges[0]), ranges
@@ -169,7 +169,7 @@ def test_messages_that_could_not_be_applied_are_counted_read_purged_and_merged(b
         (letter,) = second.json("admin", "dlq", "read", *queue, "--max_message_count", "5")
         domain_id = first.json("domain", "describe")["domainInfo"]["uuid"]
         assert letter["id"] == domain_id, (letter, domain_id)
-        said = second("admin", "dlq", "m", *queue, code=1)  # its cause is still there: so is it
+        said = second("admin", "dlq", "m", *queue, code=1)  # its cause is still there, so it stays
         assert "0 messages were applied; 1 still cannot be applied" in said, said
         assert "The name clash belongs to domain" in said, said
         assert second(*count, "--dlq_type", "domain") == "1\n"
@@ -184,7 +184,7 @@ def test_messages_that_could_not_be_applied_are_counted_read_purged_and_merged(b
         history = ["--dlq_type", "history", "--source_cluster", "cluster0"]
         assert second.json("admin", "dlq", "r", *history, "--shards", "0-3,7", "--mmc", "3") == []
         said = second("admin", "dlq", "p", *history, "--shards", "2,5-6", "--last_message_id", "7")
-        assert said == "The messages are gone.\n", said
+        assert said == "The messages were deleted.\n", said
         assert "0-3,7" in second("admin", "dlq", "read", *history, "--shards", "3-", code=2)
         assert "--shards 0-3,7" in second("admin", "dlq", "read", *history, code=2)
         assert "--source_cluster" in second("admin", "dlq", "read", "--shards", "3", code=2)

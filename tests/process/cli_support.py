@@ -105,7 +105,7 @@ async def serve(address, domain, task_list):
     async with Client(domain=domain, target=address) as client:
         async with Worker(client, task_list, registry):
             print("ready", flush=True)
-            await asyncio.to_thread(sys.stdin.read)  # until whoever started it has had enough
+            await asyncio.to_thread(sys.stdin.read)  # until its caller closes the pipe
 
 
 @contextlib.contextmanager

@@ -153,7 +153,7 @@ def test_a_domain_is_deleted_only_when_it_is_confirmed(binary, folder):
         domain = Domains(binary, server.grpc, "d")
         domain("register", "--gd", "false")
         err = domain("delete", "--yes", code=1)
-        assert "cadenza domain deprecate --domain d comes first" in err, err
+        assert "run cadenza domain deprecate --domain d first" in err, err
         domain("deprecate")
         err = domain("delete", code=1, input="No\n")
         assert "nothing was deleted" in err, err
@@ -190,7 +190,7 @@ def test_wrong_arguments_end_with_2_and_say_what_to_do(binary, folder):
         (("domain", "failover", "--domain", "d"), "--active_cluster"),
         (("domain", "failover", "--do", "d", "--acs", "oslo:c1"), "scope.name:cluster"),
         (("domain", "describe", "--do", "d", "--format", "yaml"), "neither table nor json"),
-        (("domain", "describe", "--do", "d", "--transport", "tchannel"), "say grpc"),
+        (("domain", "describe", "--do", "d", "--transport", "tchannel"), "give grpc"),
         (("domain", "describe", "--do", "d", "--ct", "soon"), "--context_timeout"),
         (("domain", "describe", "--do", "d", "--address", "h:99999"), "port '99999' is not"),
         (("domain", "describe", "--do", "d", "--address", "h"), "of the form host:port"),
@@ -199,7 +199,7 @@ def test_wrong_arguments_end_with_2_and_say_what_to_do(binary, folder):
         (("domain", "rename"), "cadenza domain --help lists them"),
         (("domains",), "not a command"),
         (("--adress", "x", "domain", "list"), "did you mean --address?"),
-        (("--domain", "d"), "no command is named"),
+        (("--domain", "d"), "no command given"),
     ):
         leading = () if words[0] == "group" else nowhere
         code, out, err = cadenza(binary, *leading, *words)
@@ -289,7 +289,7 @@ def test_shells_take_what_completion_prints(binary, folder):
         code, out, err = cadenza(binary, "completion", shell)
         assert code == 0 and "signalwithstart" in out and "workflow_id" in out, (shell, err)
     code, out, err = cadenza(binary, "completion", "sh")
-    assert code == 2 and "none of bash, zsh and fish" in err, err
+    assert code == 2 and "not one of bash, zsh and fish" in err, err
     script = folder / "completion"
     script.write_text(cadenza(binary, "completion", "bash")[1])
 
@@ -327,7 +327,7 @@ def test_general_flags_have_short_names_one_dash_and_variables(binary, folder):
         code, out, err = cadenza(binary, "wf", "count", "-ct=soon", environment=environment)
         assert code == 2 and "--context_timeout: 'soon'" in err, err
         code, out, err = cadenza(binary, "wf", "count", "-t", "tchannel", environment=environment)
-        assert code == 2 and "not spoken here" in err, err
+        assert code == 2 and "is not supported" in err, err
         # the default address is that of gRPC; the real command line needs its flag
         code, out, err = cadenza(binary, "workflow", "list", "--help")
         assert "Default 127.0.0.1:7833" in out and "$CADENCE_CLI_ADDRESS" in out, out

@@ -154,7 +154,7 @@ def test_a_start_takes_everything_that_can_be_said(binary, folder):
             (("--cluster_attribute_scope", "region"), "go together"),
             (("--wrp", "Never"), "REJECT_DUPLICATE"),
             (("--input", "hello"), "needs its quotes"),
-            (("--first_run_at_time", "soon"), "is no time"),
+            (("--first_run_at_time", "soon"), "is not a time"),
         ):
             assert words in cli(*again, *wrong, code=2), (wrong, words)
 
@@ -223,7 +223,7 @@ def test_queries_and_stacks_are_answered_by_the_worker(binary, folder):
         cli.wait_event("w", "WorkflowExecutionCompleted")
         assert "COMPLETED" in cli(*query, "--query_reject_condition", "not_open", code=1)
         assert json.loads(cli(*query, "--qrc", "not_completed_cleanly")) == {"paid": 2}
-        assert "is none of" in cli(*query, "--qcl", "weak", code=2)
+        assert "is not one of" in cli(*query, "--qcl", "weak", code=2)
 
 
 @support.proves("I-T10")
@@ -281,7 +281,7 @@ def test_lists_have_columns_filters_and_pages(binary, folder):
         assert len(rows) == 8 and all(row["CloseStatus"] == "OPEN" for row in rows), rows
         assert json.loads(cli("workflow", "list", "--more", *query, "--print_json")) == rows
         assert len(json.loads(cli("workflow", "scan", "--print_json"))) == 12
-        assert "is none of COMPLETED, FAILED" in cli("workflow", "list", "--status", "x", code=2)
+        assert "is not one of COMPLETED, FAILED" in cli("workflow", "list", "--status", "x", code=2)
         assert "table nor json" in cli("workflow", "list", "--format", "xml", code=2)
         code, out, err = cli.run("workflow", "list", "--query", "Nonsense = 1")
         assert code == 1 and not out and err.startswith("cadenza workflow list: "), (code, out, err)
@@ -307,7 +307,7 @@ def test_resets_find_their_place_and_batches_their_workflows(binary, folder):
             assert re.match(rf"Reset Workflow Id: a to event {event}, run Id: ", out), (place, out)
             cli("workflow", "observe", "-w", "a")
         assert "give --event_id" in cli(*reset, code=2)
-        assert "none of FirstDecision" in cli(*reset, "--reset_type", "Never", code=2)
+        assert "not one of FirstDecision" in cli(*reset, "--reset_type", "Never", code=2)
         assert "was not continued" in cli(*reset, "--reset_type", "LastContinuedAsNew", code=1)
         assert "--reset_points_only" in cli(
             *reset, "--reset_type", "BadBinary", "--reset_bad_binary_checksum", "x", code=1
@@ -322,9 +322,9 @@ def test_resets_find_their_place_and_batches_their_workflows(binary, folder):
         out = cli(*batch, *files, "--dry_run")
         assert out == "b: would go back to event 4\n1 done, 0 failed, 1 excluded.\n", out
         out = cli(*batch, "--query", "WorkflowID = 'c'", "--skip_current_completed")
-        assert "c: left alone: its current run completed" in out, out
+        assert "c: skipped: its current run completed" in out, out
         assert re.match("c: back to event 4, run Id: ", cli(*batch, "--query", "WorkflowID = 'c'"))
-        assert "which ones?" in cli(*batch, code=2)
+        assert "no workflows; give" in cli(*batch, code=2)
 
 
 @support.proves("I-T15")
@@ -377,7 +377,7 @@ def test_task_lists_are_looked_at_and_divided(binary, folder):
         assert "/__cadence_sys/mail/2" in cli("tasklist", "list-partition", "--tl", LIST)
         assert cli("admin", "tl", "desc", "--tl", LIST) and cli("admin", "tasklist", "list")
         assert "give --num_read" in cli(*divide, code=2)
-        assert "is none of DECISION, ACTIVITY" in cli(*describe, "--tlt", "x", code=2)
+        assert "is not one of DECISION, ACTIVITY" in cli(*describe, "--tlt", "x", code=2)
 
 
 # ---- on a terminal ----

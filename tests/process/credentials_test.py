@@ -1,4 +1,4 @@
-"""What servers prove themselves with: tokens between clusters, certificates that are renewed."""
+"""How servers prove who they are: tokens between clusters, certificates that are renewed."""
 
 import contextlib
 import ssl

@@ -1,4 +1,4 @@
-"""`cadenza admin doctor`: what it says of servers that are well and of those that are not."""
+"""`cadenza admin doctor`: what it says about healthy servers and about others."""
 
 import contextlib
 import json
@@ -105,7 +105,7 @@ def test_a_workflow_whose_worker_fails_every_decision_is_said(binary, folder):
         assert len(lines) == 1 and lines[0]["reason"] == reason, lines
 
 
-# ---- a server that is made up, with everything wrong ----
+# ---- a fake server, with everything wrong ----
 
 
 def number(field, value):

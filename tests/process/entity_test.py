@@ -76,7 +76,7 @@ def two_regions(binary, folder, **watcher):
 
 
 def write(path, places):
-    """As whoever keeps such a file does: a new one is renamed over it."""
+    """As a tool that maintains such a file does: it renames a new one over it."""
     beside = path.with_suffix(".new")
     beside.write_text("".join(f"{user}: {place}\n" for user, place in places.items()))
     os.replace(beside, path)

@@ -70,7 +70,7 @@ CLEAR = {
     grpc.StatusCode.DEADLINE_EXCEEDED,
     grpc.StatusCode.CANCELLED,
 }
-# Wishes that Cadence itself answers with an internal error, and so do we.
+# Requests that Cadence itself answers with an internal error, and so do we.
 INTERNAL = ("Unable to add ActivityTaskCanceled event to history.",)
 
 METHODS = {

@@ -12,7 +12,7 @@
 #include "base/test.h"
 #include "fiber/clock.h"
 #include "fiber/linux/linux.h"
-#include "sim/domain_log.h"
+#include "sim/world/domain_log.h"
 #include "store/rocks/rocks.h"
 #include "uber/cadence/api/v1/service_domain.pb-c.h"
 #include "wire/message.h"

@@ -191,7 +191,7 @@ def test_the_example_limits_one_domain_and_only_watches_the_other(binary, folder
         assert limited.refused > 0 and neighbour.refused == 0 and shadow.refused == 0
         name = "workflow_id_external_requests_ratelimited"
         assert metric(server, name, "orders") == limited.refused
-        if shadow.passed > 100 * SECONDS + 200:  # else this machine was too slow to go above
+        if shadow.passed > 100 * SECONDS + 200:  # else the machine was too slow
             assert metric(server, name, "samples-domain") > 0
         upper = "workflow_id_external_requests_max_requests_per_second_upper"
         assert metric(server, upper, "orders") > 100

@@ -98,7 +98,7 @@ async def work(server):
                     workflow_execution=common_pb2.WorkflowExecution(workflow_id="none"),
                 )
             )
-        except Exception:  # it is not there: that is counted
+        except Exception:  # it does not exist: that is counted
             pass
 
 

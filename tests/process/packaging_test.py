@@ -102,7 +102,7 @@ def test_the_package_holds_what_a_machine_needs(binary, folder):
     ):
         assert f" {name}\n" in files, (name, files)
     fields = subprocess.run(["dpkg-deb", "-f", package], capture_output=True, text=True).stdout
-    assert "libuv1" in fields, fields  # what the program does not hold itself
+    assert "libuv1" in fields, fields  # what is not linked into the program
     subprocess.run(["dpkg-deb", "-x", package, str(folder / "root")], check=True)
     code, out, _ = support.run(str(folder / "root" / "usr" / "bin" / "cadenza"), "version")
     assert code == 0 and "cadenza" in out, out

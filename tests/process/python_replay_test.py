@@ -107,7 +107,7 @@ class Leaf(Waiting):
 
 @today.workflow()
 class Tree:
-    """A child that goes on twice; whoever asks the parent learns how far it is."""
+    """A child that goes on twice; callers ask the parent how far it is."""
 
     def __init__(self):
         self.state = "sown"

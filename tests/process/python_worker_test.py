@@ -47,7 +47,7 @@ async def fail_always() -> None:
 
 @registry.activity()
 def beat_and_die(key: str) -> int:
-    """The first attempt beats and falls silent; the next one says what it found."""
+    """The first attempt sends heartbeats and falls silent; the next one says what it found."""
     if activity.info().attempt > 0:
         return activity.heartbeat_details(int)[0]
     activity.heartbeat(41)
@@ -172,7 +172,7 @@ class Parent:
 
 @registry.workflow()
 class Caller:
-    """Says words to a child that listens, and to a workflow that is not its own."""
+    """Signals a child that listens, and a workflow that is not its child."""
 
     @workflow.run
     async def run(self, other: str) -> str:

@@ -1,6 +1,6 @@
 """What the tests of the real binary share: starting and stopping servers, counting results.
 
-A server listens on loopback, on free ports, in a folder of its own, and is ended by its pid."""
+A server listens on loopback, on free ports, in a folder of its own, and is stopped by its pid."""
 
 import json
 import os

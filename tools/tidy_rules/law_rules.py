@@ -94,6 +94,29 @@ def _check_include(tree, source, line, name):
         where = "beside" if tree.layers[top] == tree.layers[source.top] else "above"
         sentence = f'includes "{name}", but {top} stands {where} {source.top} in src/LAYERS'
         tree.find("layers", source.path, line, sentence)
+    elif top == source.top and top in tree.rooms:
+        _check_room(tree, source, line, name)
+
+
+def _room_of(path):
+    parts = path.split("/")
+    return parts[1] if len(parts) > 2 else "."
+
+
+def _check_room(tree, source, line, name):
+    """The law inside of a folder: tests and what only they use may look anywhere."""
+    if source.is_test or "_fuzz." in source.path:
+        return
+    rooms = tree.rooms[source.top]
+    own, other = _room_of(source.path.removeprefix("src/")), _room_of(name)
+    for room in (own, other):
+        if room not in rooms and room != "test":
+            sentence = f"{source.top}/{room} has no place in src/LAYERS"
+            tree.find("layers", source.path, line, sentence)
+            return
+    if other != own and (other == "test" or rooms[other] >= rooms[own]):
+        sentence = f'includes "{name}", but {other} does not stand below {own} in src/LAYERS'
+        tree.find("layers", source.path, line, sentence)
 
 
 def _is_in(source, folders):
@@ -160,7 +183,7 @@ def check_faults(tree):
     """Every planted fault is described, so that make soak knows what has to find it."""
     page = tree.texts.get("docs/faults.md", "")
     for source in tree.sources:
-        for match in re.finditer(r"\bCADENZA_PLANT_(\w+)", source.code):
+        for match in re.finditer(r"\bCADENZA_FAULT_(\w+)", source.code):
             if f"| `{match.group(1)}` |" not in page:
                 line = source.line_of(match.start())
                 sentence = f"fault {match.group(1)} has no row in docs/faults.md"

@@ -2,7 +2,7 @@
 
 import json
 
-from . import law_rules, shape_rules, text_rules
+from . import law_rules, shape_rules, text_rules, word_rules
 from .tree import RATCHET, Tree
 
 CHECKS = [
@@ -23,11 +23,16 @@ CHECKS = [
     text_rules.check_size,
     text_rules.check_readmes,
     text_rules.check_links,
+    text_rules.check_named_files,
+    word_rules.check_tags,
+    word_rules.check_former,
+    word_rules.check_english,
+    word_rules.check_catalogue,
 ]
 RULES = (
     "text layers libraries unsafe-calls banned-calls globals faults function-length nesting "
     "file-length guards file-comment prototypes columns format whitespace tabs unfinished "
-    "private-paths file-size readmes links ratchet").split()
+    "private-paths file-size readmes links tags words english catalogue ratchet").split()
 
 
 def check(root):

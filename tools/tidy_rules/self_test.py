@@ -36,7 +36,11 @@ cup_read(const struct cup *cup)
 }
 """
 CLEAN = {
-    "src/LAYERS": "# the law\nmain.c\nserver\nwire net\nfiber\nbase\n",
+    "docs/glossary.md": "# Glossary\n\n| former | now |\n|---|---|\n| `errand` | task |\n",
+    "docs/catalogue/A.md": "# A\n\n- **A-001** one\n",
+    "src/LAYERS": "# the law\nmain.c\nserver\nwire net\nfiber\nbase\nnet: high | . | low\n",
+    "src/net/high/README.md": "# high\n",
+    "src/net/low/README.md": "# low\n",
     "src/base/README.md": "# base\n\nSee [the cup](cup.h).\n",
     "src/base/cup.h": HEADER,
     "src/base/cup.c": SOURCE,
@@ -71,6 +75,9 @@ BREACHES = [
     ("layers", "src/base/cup.c", LINE + '#include "uber/cadence/api/v1/domain.pb-c.h"\n', 2),
     ("layers", "src/net/line.c", LINE + '#include "line.h"\n', 2),
     ("layers", "src/attic/old.c", LINE, 1),
+    ("layers", "src/net/low/line.c", LINE + '#include "net/high/line.h"\n', 2),
+    ("layers", "src/net/low/line.c", LINE + '#include "net/line.h"\n', 2),
+    ("layers", "src/net/line.c", LINE + '#include "net/attic/line.h"\n', 2),
     ("libraries", "src/net/line.c", LINE + "#include <rocksdb/c.h>\n", 2),
     ("unsafe-calls", "src/base/cup.c", _in_function('strcpy(text, "x");'), 5),
     ("banned-calls", "src/net/line.c", _in_function("void *block = malloc(1);"), 5),
@@ -84,7 +91,7 @@ BREACHES = [
     ("globals", "src/net/line.c", LINE + "static void (*hook)(void);\n", 2),
     ("globals", "src/net/line.c", LINE + "static _Thread_local int current;\n", 2),
     ("globals", "src/net/line.c", _in_function("static int calls = 0;"), 5),
-    ("faults", "src/net/line.c", LINE + "#ifdef CADENZA_PLANT_forget\n#endif\n", 2),
+    ("faults", "src/net/line.c", LINE + "#ifdef CADENZA_FAULT_forget\n#endif\n", 2),
     ("function-length", "src/net/line.c", _long_function(67), 2),
     ("nesting", "src/net/line.c", _deep_function(5), 2),
     ("file-length", "src/net/line.c", LINE + "\n" * 1000, 1),
@@ -102,11 +109,18 @@ BREACHES = [
     ("file-size", "docs/picture", b"\0" * 1_000_001, 1),
     ("readmes", "src/fiber/loop.c", LINE, 1),
     ("links", "docs/page.md", "[nothing](nowhere.md)\n", 1),
+    ("links", "docs/page.md", "see `src/base/no" + "where.c`\n", 1),
+    ("tags", "src/net/line.c", LINE + "struct cup {\n    int a;\n};\n", 2),
+    ("words", "src/net/line.c", _in_function("errand_run();"), 5),
+    ("english", "docs/page.md", "one\nwho" + "ever comes\n", 2),
+    ("catalogue", "src/net/line.c", "/* line.c - see A-0" + "99. */\n", 1),
     ("ratchet", "tools/tidy-ratchet.json", '{"nesting": {"src/net/gone.c:gone": 9}}\n', 1),
     ("nesting", "tools/tidy-ratchet.json", '{"nesting": {"src/base/cup.c:cup_read": 9}}\n', 11),
 ]
 # What looks like a breach and is none.
 INNOCENT = [
+    ("src/net/high/line.c", LINE + '#include "net/low/line.h"\n#include "net/line.h"\n'),
+    ("src/net/low/line_test.c", LINE + '#include "net/high/line.h"\n'),
     ("src/net/line.c", _in_function("port->free(block), queue.send(1), memory_free(block);")),
     ("src/net/line.c", _in_function("free(b); /* tidy: allow free - a library gave it */")),
     ("src/net/line.c", LINE + "/* malloc(1), time(NULL) */\n"),

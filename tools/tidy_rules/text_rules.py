@@ -8,6 +8,7 @@ TABS_BELONG = ("Makefile", ".tsv", ".go", "go.mod", "go.sum")
 # Spelled in two parts: this file is checked too.
 UNFINISHED = re.compile(r"\b(TO" r"DO|FIX" r"ME|X" r"XX)\b")
 PRIVATE_PATH = re.compile(r"(?<![\w.])/(?:wo" r"rk|fa" r"rm)\b(?![-.])")
+NAMED = re.compile(r"`((?:src|tools|tests|docs|cmake|packaging)/[\w./-]+)`")
 LINK = re.compile(r"\[[^\]\n]*\]\(([^)\s]+)\)")
 
 
@@ -61,3 +62,12 @@ def check_links(tree):
                     where = tree.root / posixpath.dirname(path) / name
                     if not where.exists():
                         tree.find("links", path, number, f"links to {name}, which is not there")
+
+
+def check_named_files(tree):
+    """Files that a page names in backquotes are there, so that recipes stay true. NAME is any."""
+    for path, text in tree.texts.items():
+        for number, line in enumerate(text.split("\n") if path.endswith(".md") else [], 1):
+            for name in NAMED.findall(line):
+                if "NAME" not in name and not (tree.root / name.rstrip("/")).exists():
+                    tree.find("links", path, number, f"names {name}, which is not there")

@@ -23,7 +23,7 @@ class Tree:
         for path in self.paths:
             self._read(path)
         self.sources = [CSource(p, t) for p, t in self.texts.items() if p.endswith((".c", ".h"))]
-        self.layers = self._read_layers()
+        self.layers, self.rooms = self._read_layers()
         self.ratchet = json.loads(self.texts.get(RATCHET, "{}"))
         self.ratchet_seen = {}  # rule -> {name: number now}, for --lower
 
@@ -81,7 +81,16 @@ class Tree:
             self.find("text", path, 1, "is text that is not UTF-8")
 
     def _read_layers(self):
-        """Folder (or main.c) of src/ -> its height, 0 at the bottom."""
-        lines = [l.split() for l in self.texts.get("src/LAYERS", "").splitlines() if l.strip()]
-        lines = [words for words in lines if words[0][0] != "#"]
-        return {word: len(lines) - i for i, words in enumerate(lines) for word in words}
+        """Folder (or main.c) of src/ -> its height, 0 at the bottom; and folder -> room -> height,
+        from lines "folder: top | middle | bottom"."""
+        lines = [l.split("#")[0] for l in self.texts.get("src/LAYERS", "").splitlines()]
+        folders = [l.split() for l in lines if l.strip() and ":" not in l]
+        layers = {word: len(folders) - i for i, words in enumerate(folders) for word in words}
+        rooms = {}
+        for line in lines:
+            folder, is_rooms, levels = line.partition(":")
+            levels = levels.split("|")
+            for i, level in enumerate(levels) if is_rooms else []:
+                for room in level.split():
+                    rooms.setdefault(folder.strip(), {})[room] = len(levels) - i
+        return layers, rooms

@@ -1,13 +1,13 @@
 /* activity.c - what the verbs about activities share: finding one, sending its task, trying again.
  *
  * An activity with a retry policy is started without an event (EVENT_TRANSIENT): attempts leave no
- * trace in the history, only the last one is told, together with how it ended. Between two attempts
- * it is not started and has no row in the outbox; its scheduled time says when the next one begins,
- * and the run's alarm rings then. */
+ * trace in the history, only the last one has events, written together with how it ended. Between
+ * two attempts it is not started and has no row in the outbox; its scheduled time says when the
+ * next one begins, and the run's wake-up timer fires then. */
 #include "base/check.h"
 #include "engine/command/inside.h"
 #include "engine/command/retry.h"
-#include "fiber/mark.h"
+#include "fiber/probe.h"
 #include "wire/errors.h"
 #include "wire/message.h"
 #include "wire/presence.h"
@@ -42,15 +42,16 @@ bool
 activity_retry(struct mutation *mutation, const STORED(PendingActivity) *activity,
                const API(Failure) *failure)
 {
-    const struct facts *facts = mutation_facts(mutation);
+    const struct run_context *context = mutation_context(mutation);
     bool is_unwanted = activity->is_cancel_requested; /* nobody waits for it any more */
-#ifdef CADENZA_PLANT_cancelled_is_retried
+#ifdef CADENZA_FAULT_cancelled_is_retried
     is_unwanted = false;
 #endif
+    check(activity == run_find_activity(mutation_run(mutation), activity->schedule_id));
     if (activity->retry_policy == NULL || is_unwanted)
         return false;
     struct retry_state state = {
-        .now = facts->now,
+        .now = context->now,
         .expiration_time = activity->expiration_time,
         .attempt = activity->attempt,
         .reason = failure == NULL ? "" : failure->reason,
@@ -59,12 +60,12 @@ activity_retry(struct mutation *mutation, const STORED(PendingActivity) *activit
     if (seconds == 0)
         return false;
 
-    mark("activity_retried");
+    probe("activity_retried");
     mutation_drop_transfer(mutation, activity->row);
     STORED(PendingActivity) *next = mutation_change_activity(mutation, activity->schedule_id);
-    next->event_version = facts->event_version;
+    next->event_version = context->event_version;
     next->attempt++;
-    next->scheduled_time = facts->now + seconds * SECOND;
+    next->scheduled_time = context->now + seconds * SECOND;
     next->started_id = EVENT_NONE;
     next->started_time = 0;
     next->request_id = (char *)protobuf_c_empty_string;
@@ -77,6 +78,7 @@ activity_retry(struct mutation *mutation, const STORED(PendingActivity) *activit
 int64_t
 activity_started_event(struct mutation *mutation, const STORED(PendingActivity) *activity)
 {
+    check(activity == run_find_activity(mutation_run(mutation), activity->schedule_id));
     if (activity->started_id != EVENT_TRANSIENT)
         return activity->started_id;
     API(HistoryEvent) *event = mutation_new_event(mutation, EVENT_KIND(ACTIVITY_TASK_STARTED));
@@ -112,4 +114,5 @@ activity_dispatch(struct mutation *mutation, int64_t schedule_id)
         transfer->list_domain_id = activity->domain_id;
     transfer->expiry_time = activity->scheduled_time + activity->schedule_to_start * SECOND;
     activity->row = mutation_add_transfer(mutation, transfer);
+    check(activity->row != 0 || run_is_zombie(mutation_run(mutation)));
 }

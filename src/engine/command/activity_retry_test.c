@@ -1,6 +1,6 @@
 /* Activities with a retry policy: attempts that leave no trace but the last. */
-#include "engine/command/activity_calls.h"
 #include "engine/command/inside.h"
+#include "engine/command/test/activity_calls.h"
 #include "wire/message.h"
 
 #define ACTIVITY_TASK CADENZA__STORAGE__V1__TRANSFER_TYPE__TRANSFER_TYPE_ACTIVITY
@@ -9,11 +9,11 @@ TEST(activity_retry, a_failure_with_attempts_left_writes_nothing_and_waits, "A-1
      "A-119")
 {
     scoped(fixture_drop) struct fixture *fixture = fixture_new();
-    calls_begin(fixture, wish_retried(fixture, "a", 3, 60));
+    calls_begin(fixture, retried_activity_decision(fixture, "a", 3, 60));
     struct task_name first = calls_poll_activity(fixture);
     fixture_advance(fixture, 1);
     bool is_cancel_requested;
-    EXPECT_OK(calls_beat(fixture, first, "half", &is_cancel_requested));
+    EXPECT_OK(calls_heartbeat(fixture, first, "half", &is_cancel_requested));
     fixture_advance(fixture, 1);
     EXPECT_OK(calls_fail(fixture, first, "boom"));
     EXPECT_HISTORY(fixture, "WorkflowExecutionStarted DecisionTaskScheduled DecisionTaskStarted "
@@ -22,7 +22,7 @@ TEST(activity_retry, a_failure_with_attempts_left_writes_nothing_and_waits, "A-1
     const STORED(PendingActivity) *activity = calls_activity(fixture, "a");
     EXPECT_EQ(activity->started_id, EVENT_NONE);
     EXPECT_EQ(activity->attempt, 1);
-    EXPECT_EQ(activity->scheduled_time, fixture->facts.now + 2 * FIXTURE_SECOND);
+    EXPECT_EQ(activity->scheduled_time, fixture->context.now + 2 * FIXTURE_SECOND);
     EXPECT_EQ(activity->started_time, 0);
     EXPECT_TEXT(activity->last_failure->reason, "boom");
     EXPECT_EQ(activity->last_failure->options->next_retry_interval->seconds, 7);
@@ -45,7 +45,7 @@ TEST(activity_retry, a_failure_with_attempts_left_writes_nothing_and_waits, "A-1
 TEST(activity_retry, the_last_attempt_is_told_with_the_end, "A-102", "A-108", "A-119")
 {
     scoped(fixture_drop) struct fixture *fixture = fixture_new();
-    calls_begin(fixture, wish_retried(fixture, "a", 3, 0));
+    calls_begin(fixture, retried_activity_decision(fixture, "a", 3, 0));
     EXPECT_OK(calls_fail(fixture, calls_poll_activity(fixture), "boom"));
     fixture_advance(fixture, 2);
     EXPECT_OK(calls_fail(fixture, calls_poll_activity(fixture), "bang"));
@@ -53,7 +53,7 @@ TEST(activity_retry, the_last_attempt_is_told_with_the_end, "A-102", "A-108", "A
     EXPECT(fixture_task(fixture, ACTIVITY_TASK) == NULL); /* 2 × 2^1 */
     fixture_advance(fixture, 1);
     struct task_name last = calls_poll_activity(fixture);
-    int64_t started_time = fixture->facts.now;
+    int64_t started_time = fixture->context.now;
     EXPECT_EQ(last.attempt, 2);
     fixture_advance(fixture, 1);
     EXPECT_OK(calls_fail(fixture, last, "crash"));
@@ -76,7 +76,7 @@ TEST(activity_retry, the_last_attempt_is_told_with_the_end, "A-102", "A-108", "A
 TEST(activity_retry, a_success_after_retries_is_told_with_its_attempt, "A-102")
 {
     scoped(fixture_drop) struct fixture *fixture = fixture_new();
-    calls_begin(fixture, wish_retried(fixture, "a", 9, 0));
+    calls_begin(fixture, retried_activity_decision(fixture, "a", 9, 0));
     EXPECT_OK(calls_fail(fixture, calls_poll_activity(fixture), "boom"));
     fixture_advance(fixture, 2);
     EXPECT_OK(calls_complete(fixture, calls_poll_activity(fixture)));
@@ -90,7 +90,7 @@ TEST(activity_retry, a_success_after_retries_is_told_with_its_attempt, "A-102")
 TEST(activity_retry, a_token_of_another_attempt_is_not_found, "A-104")
 {
     scoped(fixture_drop) struct fixture *fixture = fixture_new();
-    calls_begin(fixture, wish_retried(fixture, "a", 9, 0));
+    calls_begin(fixture, retried_activity_decision(fixture, "a", 9, 0));
     struct task_name first = calls_poll_activity(fixture);
     EXPECT_OK(calls_fail(fixture, first, "boom"));
     EXPECT_KIND(calls_complete(fixture, first), ERR_ENTITY_NOT_EXISTS);
@@ -105,7 +105,7 @@ TEST(activity_retry, a_token_of_another_attempt_is_not_found, "A-104")
 TEST(activity_retry, it_ends_when_the_next_attempt_would_be_too_late, "A-109")
 {
     scoped(fixture_drop) struct fixture *fixture = fixture_new();
-    calls_begin(fixture, wish_retried(fixture, "a", 0, 5));
+    calls_begin(fixture, retried_activity_decision(fixture, "a", 0, 5));
     EXPECT_OK(calls_fail(fixture, calls_poll_activity(fixture), "boom"));
     fixture_advance(fixture, 2);
     EXPECT_OK(calls_fail(fixture, calls_poll_activity(fixture), "boom")); /* 2 s + 4 s > 5 s */
@@ -121,10 +121,10 @@ TEST(activity_retry, a_final_reason_and_a_size_that_does_not_shrink_end_it, "A-1
                                           "HEARTBEAT_EXCEEDS_LIMIT", "other"};
     for (size_t i = 0; i < 4; i++) {
         scoped(fixture_drop) struct fixture *fixture = fixture_new();
-        API(Decision) *decision = wish_retried(fixture, "a", 9, 0);
+        API(Decision) *decision = retried_activity_decision(fixture, "a", 9, 0);
         char *final = (char *)"final";
-        wish_attributes(decision)->retry_policy->non_retryable_error_reasons = &final;
-        wish_attributes(decision)->retry_policy->n_non_retryable_error_reasons = 1;
+        activity_attributes(decision)->retry_policy->non_retryable_error_reasons = &final;
+        activity_attributes(decision)->retry_policy->n_non_retryable_error_reasons = 1;
         calls_begin(fixture, decision);
         EXPECT_OK(calls_fail(fixture, calls_poll_activity(fixture), reasons[i]));
         EXPECT_EQ(calls_activity(fixture, "a") != NULL, i == 3);
@@ -134,11 +134,11 @@ TEST(activity_retry, a_final_reason_and_a_size_that_does_not_shrink_end_it, "A-1
 TEST(activity_retry, once_its_cancellation_was_asked_for_there_is_no_other_attempt, "A-114")
 {
     scoped(fixture_drop) struct fixture *fixture = fixture_new();
-    calls_begin(fixture, wish_retried(fixture, "a", 9, 0));
+    calls_begin(fixture, retried_activity_decision(fixture, "a", 9, 0));
     struct task_name task = calls_poll_activity(fixture);
     EXPECT_OK(fixture_signal(fixture, "go", ""));
     EXPECT(fixture_poll_decision(fixture));
-    EXPECT_OK(fixture_complete(fixture, wish_cancel_activity(fixture, "a")));
+    EXPECT_OK(fixture_complete(fixture, cancel_activity_decision(fixture, "a")));
     EXPECT_OK(calls_fail(fixture, task, "boom"));
     EXPECT(calls_activity(fixture, "a") == NULL);
     EXPECT_EQ(calls_find_event(fixture, EVENT_KIND(ACTIVITY_TASK_FAILED))
@@ -149,11 +149,11 @@ TEST(activity_retry, once_its_cancellation_was_asked_for_there_is_no_other_attem
 TEST(activity_retry, one_that_waits_for_its_next_attempt_is_cancelled_at_once, "A-116")
 {
     scoped(fixture_drop) struct fixture *fixture = fixture_new();
-    calls_begin(fixture, wish_retried(fixture, "a", 9, 0));
+    calls_begin(fixture, retried_activity_decision(fixture, "a", 9, 0));
     EXPECT_OK(calls_fail(fixture, calls_poll_activity(fixture), "boom"));
     EXPECT_OK(fixture_signal(fixture, "go", ""));
     EXPECT(fixture_poll_decision(fixture));
-    EXPECT_OK(fixture_complete(fixture, wish_cancel_activity(fixture, "a")));
+    EXPECT_OK(fixture_complete(fixture, cancel_activity_decision(fixture, "a")));
     EXPECT(calls_activity(fixture, "a") == NULL);
     fixture_advance(fixture, 9); /* and no attempt comes later */
     EXPECT(fixture_task(fixture, ACTIVITY_TASK) == NULL);

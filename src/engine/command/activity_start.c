@@ -26,15 +26,15 @@ start_in_silence(struct mutation *mutation, const STORED(PendingActivity) *activ
                  const char *request_id, const char *identity)
 {
     struct run *run = mutation_run(mutation);
-    const struct facts *facts = mutation_facts(mutation);
-#ifndef CADENZA_PLANT_started_task_stays
+    const struct run_context *context = mutation_context(mutation);
+#ifndef CADENZA_FAULT_started_task_stays
     mutation_drop_transfer(mutation, activity->row);
 #endif
     STORED(PendingActivity) *started = mutation_change_activity(mutation, activity->schedule_id);
-    started->event_version = facts->event_version;
+    started->event_version = context->event_version;
     started->started_id = EVENT_TRANSIENT;
-    started->started_time = facts->now;
-    started->heartbeat_time = facts->now;
+    started->started_time = context->now;
+    started->heartbeat_time = context->now;
     started->request_id = run_keep_text(run, request_id);
     started->identity = run_keep_text(run, identity);
     started->row = 0;
@@ -61,6 +61,7 @@ activity_fill_start(const struct run *run, int64_t schedule_id, struct arena *ar
                     struct activity_start *start)
 {
     const STORED(PendingActivity) *activity = run_find_activity(run, schedule_id);
+    check(activity->started_id != EVENT_NONE);
     *start = (struct activity_start){
         .activity = message_copy(arena, &activity->base),
         .workflow_type = message_copy(arena, &run->core->workflow_type->base),
@@ -84,7 +85,7 @@ command_start_activity(struct step *step, const struct task_name *task, const ch
         return err;
 
     bool is_started = activity->started_id != EVENT_NONE;
-#ifndef CADENZA_PLANT_started_for_anybody
+#ifndef CADENZA_FAULT_started_for_anybody
     if (is_started && strcmp(activity->request_id, request_id) != 0)
         return error_new(step->arena, ERR_EVENT_ALREADY_STARTED, "Activity task already started.");
 #endif

@@ -1,14 +1,14 @@
 /* The life of an activity without retries: started, alive, over; cancelled. */
-#include "engine/command/activity_calls.h"
 #include "engine/command/inside.h"
+#include "engine/command/test/activity_calls.h"
 #include "wire/message.h"
 
-#define LONG ((struct wish_timeouts){.schedule_to_close = 60})
+#define LONG ((struct activity_timeouts){.schedule_to_close = 60})
 
 TEST(activity, a_start_is_written_at_once_and_the_end_points_to_it, "A-102")
 {
     scoped(fixture_drop) struct fixture *fixture = fixture_new();
-    calls_begin(fixture, wish_activity(fixture, "a", LONG));
+    calls_begin(fixture, activity_decision(fixture, "a", LONG));
     struct task_name task = calls_poll_activity(fixture);
     const API(ActivityTaskStartedEventAttributes) *started =
         calls_last_event(fixture)->activity_task_started_event_attributes;
@@ -35,7 +35,8 @@ TEST(activity, a_start_is_written_at_once_and_the_end_points_to_it, "A-102")
 TEST(activity, a_poll_that_asks_again_has_the_same_start_and_another_one_is_refused)
 {
     scoped(fixture_drop) struct fixture *fixture = fixture_new();
-    calls_begin(fixture, wish_activity(fixture, "a", LONG), wish_retried(fixture, "b", 3, 0));
+    calls_begin(fixture, activity_decision(fixture, "a", LONG),
+                retried_activity_decision(fixture, "b", 3, 0));
     for (int64_t schedule_id = 5; schedule_id <= 6; schedule_id++) {
         struct task_name task = {.schedule_id = schedule_id, .activity_id = ""};
         struct activity_start first, again, other;
@@ -53,7 +54,7 @@ TEST(activity, a_poll_that_asks_again_has_the_same_start_and_another_one_is_refu
 TEST(activity, the_task_of_a_closed_run_is_void)
 {
     scoped(fixture_drop) struct fixture *fixture = fixture_new();
-    calls_begin(fixture, wish_activity(fixture, "a", LONG));
+    calls_begin(fixture, activity_decision(fixture, "a", LONG));
     struct task_name task = {.schedule_id = 5, .activity_id = ""};
     EXPECT_OK(fixture_terminate(fixture));
     struct activity_start start;
@@ -66,8 +67,8 @@ TEST(activity, an_end_and_a_heartbeat_may_name_the_token_or_the_id, "A-103")
 {
     for (int by_id = 0; by_id <= 1; by_id++) {
         scoped(fixture_drop) struct fixture *fixture = fixture_new();
-        calls_begin(fixture, wish_activity(fixture, "a", LONG), wish_activity(fixture, "b", LONG),
-                    wish_activity(fixture, "c", LONG));
+        calls_begin(fixture, activity_decision(fixture, "a", LONG),
+                    activity_decision(fixture, "b", LONG), activity_decision(fixture, "c", LONG));
         static const char *const ids[] = {"a", "b", "c"};
         struct task_name tasks[3];
         for (int i = 0; i < 3; i++) {
@@ -75,14 +76,14 @@ TEST(activity, an_end_and_a_heartbeat_may_name_the_token_or_the_id, "A-103")
             tasks[i] = by_id ? calls_by_id(ids[i]) : token;
         }
         bool is_cancel_requested;
-        EXPECT_OK(calls_beat(fixture, tasks[0], "1", &is_cancel_requested));
+        EXPECT_OK(calls_heartbeat(fixture, tasks[0], "1", &is_cancel_requested));
         EXPECT(!is_cancel_requested);
         EXPECT_TEXT(fixture_payload_text(fixture, calls_activity(fixture, "a")->heartbeat_details),
                     "1");
         EXPECT_OK(calls_complete(fixture, tasks[0]));
         EXPECT_OK(calls_fail(fixture, tasks[1], "boom"));
         EXPECT(fixture_poll_decision(fixture));
-        EXPECT_OK(fixture_complete(fixture, wish_cancel_activity(fixture, "c")));
+        EXPECT_OK(fixture_complete(fixture, cancel_activity_decision(fixture, "c")));
         EXPECT_OK(calls_cancel(fixture, tasks[2]));
         EXPECT_EQ(map64_count(fixture_run(fixture)->activities), 0);
     }
@@ -91,7 +92,7 @@ TEST(activity, an_end_and_a_heartbeat_may_name_the_token_or_the_id, "A-103")
 TEST(activity, what_is_unknown_not_started_or_over_is_not_found, "A-104")
 {
     scoped(fixture_drop) struct fixture *fixture = fixture_new();
-    calls_begin(fixture, wish_activity(fixture, "a", LONG));
+    calls_begin(fixture, activity_decision(fixture, "a", LONG));
     struct task_name unstarted = {.schedule_id = 5, .activity_id = ""};
     struct error *refusal = calls_complete(fixture, unstarted);
     EXPECT_KIND(refusal, ERR_ENTITY_NOT_EXISTS);
@@ -106,7 +107,7 @@ TEST(activity, what_is_unknown_not_started_or_over_is_not_found, "A-104")
     EXPECT_OK(calls_complete(fixture, task));
     bool is_cancel_requested;
     EXPECT_KIND(calls_complete(fixture, task), ERR_ENTITY_NOT_EXISTS);
-    EXPECT_KIND(calls_beat(fixture, task, "1", &is_cancel_requested), ERR_ENTITY_NOT_EXISTS);
+    EXPECT_KIND(calls_heartbeat(fixture, task, "1", &is_cancel_requested), ERR_ENTITY_NOT_EXISTS);
     EXPECT_OK(fixture_terminate(fixture));
     EXPECT_KIND(calls_complete(fixture, task), ERR_ALREADY_COMPLETED);
 }
@@ -114,7 +115,7 @@ TEST(activity, what_is_unknown_not_started_or_over_is_not_found, "A-104")
 TEST(activity, a_failure_is_written_with_its_options, "A-119")
 {
     scoped(fixture_drop) struct fixture *fixture = fixture_new();
-    calls_begin(fixture, wish_activity(fixture, "a", LONG));
+    calls_begin(fixture, activity_decision(fixture, "a", LONG));
     EXPECT_OK(calls_fail(fixture, calls_poll_activity(fixture), "boom"));
     const API(ActivityTaskFailedEventAttributes) *failed =
         calls_find_event(fixture, EVENT_KIND(ACTIVITY_TASK_FAILED))
@@ -130,7 +131,8 @@ TEST(activity, a_failure_is_written_with_its_options, "A-119")
 TEST(activity, a_start_and_an_end_behind_a_decision_get_ids_in_order, "A-086", "A-084")
 {
     scoped(fixture_drop) struct fixture *fixture = fixture_new();
-    calls_begin(fixture, wish_activity(fixture, "a", LONG), wish_activity(fixture, "b", LONG));
+    calls_begin(fixture, activity_decision(fixture, "a", LONG),
+                activity_decision(fixture, "b", LONG));
     EXPECT_OK(fixture_signal(fixture, "go", ""));
     EXPECT(fixture_poll_decision(fixture));
     struct task_name first = calls_poll_activity(fixture);
@@ -152,7 +154,8 @@ TEST(activity, a_start_and_an_end_behind_a_decision_get_ids_in_order, "A-086", "
 TEST(activity, each_end_schedules_one_decision_and_no_second_while_one_is_pending, "A-083")
 {
     scoped(fixture_drop) struct fixture *fixture = fixture_new();
-    calls_begin(fixture, wish_activity(fixture, "a", LONG), wish_activity(fixture, "b", LONG));
+    calls_begin(fixture, activity_decision(fixture, "a", LONG),
+                activity_decision(fixture, "b", LONG));
     EXPECT_OK(calls_complete(fixture, calls_poll_activity(fixture)));
     EXPECT_OK(calls_complete(fixture, calls_poll_activity(fixture)));
     EXPECT_HISTORY(fixture, "WorkflowExecutionStarted DecisionTaskScheduled DecisionTaskStarted "
@@ -166,20 +169,20 @@ TEST(activity, each_end_schedules_one_decision_and_no_second_while_one_is_pendin
 TEST(activity, a_running_one_learns_of_its_cancellation_by_a_heartbeat, "A-115")
 {
     scoped(fixture_drop) struct fixture *fixture = fixture_new();
-    calls_begin(fixture, wish_activity(fixture, "a", LONG));
+    calls_begin(fixture, activity_decision(fixture, "a", LONG));
     struct task_name task = calls_poll_activity(fixture);
     struct error *early = calls_cancel(fixture, task); /* nobody asked */
     EXPECT_KIND(early, ERR_INTERNAL);
     EXPECT_OK(fixture_signal(fixture, "go", ""));
     EXPECT(fixture_poll_decision(fixture));
-    EXPECT_OK(fixture_complete(fixture, wish_cancel_activity(fixture, "a")));
+    EXPECT_OK(fixture_complete(fixture, cancel_activity_decision(fixture, "a")));
     EXPECT_EQ(calls_last_event(fixture)->attributes_case,
               EVENT_KIND(ACTIVITY_TASK_CANCEL_REQUESTED));
     int64_t requested_id = calls_last_event(fixture)->event_id;
     EXPECT(!run_has_pending_decision(fixture_run(fixture)));
 
     bool is_cancel_requested = false;
-    EXPECT_OK(calls_beat(fixture, task, "1", &is_cancel_requested));
+    EXPECT_OK(calls_heartbeat(fixture, task, "1", &is_cancel_requested));
     EXPECT(is_cancel_requested);
     EXPECT_OK(calls_cancel(fixture, task));
     const API(ActivityTaskCanceledEventAttributes) *canceled =
@@ -195,10 +198,10 @@ TEST(activity, a_running_one_learns_of_its_cancellation_by_a_heartbeat, "A-115")
 TEST(activity, one_that_nobody_has_is_cancelled_at_once, "A-116")
 {
     scoped(fixture_drop) struct fixture *fixture = fixture_new();
-    calls_begin(fixture, wish_activity(fixture, "a", LONG));
+    calls_begin(fixture, activity_decision(fixture, "a", LONG));
     EXPECT_OK(fixture_signal(fixture, "go", ""));
     EXPECT(fixture_poll_decision(fixture));
-    EXPECT_OK(fixture_complete(fixture, wish_cancel_activity(fixture, "a"),
+    EXPECT_OK(fixture_complete(fixture, cancel_activity_decision(fixture, "a"),
                                fixture_marker(fixture, "after")));
     EXPECT_HISTORY(fixture, "WorkflowExecutionStarted DecisionTaskScheduled DecisionTaskStarted "
                             "DecisionTaskCompleted ActivityTaskScheduled WorkflowExecutionSignaled "
@@ -217,7 +220,7 @@ TEST(activity, one_that_nobody_has_is_cancelled_at_once, "A-116")
 TEST(activity, a_wish_to_cancel_an_unknown_one_is_answered_in_the_history, "A-117")
 {
     scoped(fixture_drop) struct fixture *fixture = fixture_new();
-    calls_begin(fixture, wish_cancel_activity(fixture, "nobody"));
+    calls_begin(fixture, cancel_activity_decision(fixture, "nobody"));
     EXPECT_HISTORY(fixture, "WorkflowExecutionStarted DecisionTaskScheduled DecisionTaskStarted "
                             "DecisionTaskCompleted ActivityTaskCancelRequested "
                             "RequestCancelActivityTaskFailed");
@@ -231,7 +234,7 @@ TEST(activity, a_wish_to_cancel_an_unknown_one_is_answered_in_the_history, "A-11
 TEST(activity, a_wish_to_cancel_without_an_id_fails_the_decision, "A-075")
 {
     scoped(fixture_drop) struct fixture *fixture = fixture_new();
-    calls_begin(fixture, wish_cancel_activity(fixture, ""));
+    calls_begin(fixture, cancel_activity_decision(fixture, ""));
     calls_expect_refused(fixture, FAILED_CAUSE(BAD_REQUEST_CANCEL_ACTIVITY_ATTRIBUTES),
                          "ActivityId is not set on decision.");
 }

@@ -1,6 +1,6 @@
 /* What the clock does to activities and to the run. */
-#include "engine/command/activity_calls.h"
 #include "engine/command/inside.h"
+#include "engine/command/test/activity_calls.h"
 #include "wire/message.h"
 
 static const API(ActivityTaskTimedOutEventAttributes) *
@@ -34,21 +34,22 @@ expect_timed_out(const struct fixture *fixture, int64_t schedule_id, API(Timeout
 TEST(activity_timeout, each_type_rings_at_its_time, "A-105", "A-106")
 {
     scoped(fixture_drop) struct fixture *fixture = fixture_new();
-    API(Decision) *retried = wish_activity(
-        fixture, "c", (struct wish_timeouts){.schedule_to_start = 5, .start_to_close = 5});
-    wish_attributes(retried)->retry_policy =
-        wish_attributes(wish_retried(fixture, "x", 0, 6))->retry_policy;
-    calls_begin(fixture, wish_activity(fixture, "b", (struct wish_timeouts){7, 50, 50, 0}), retried,
-                wish_activity(fixture, "d", (struct wish_timeouts){50, 50, 50, 3}),
-                wish_activity(fixture, "a", (struct wish_timeouts){50, 3, 50, 0}));
-    int64_t begin = fixture->facts.now;
+    API(Decision) *retried = activity_decision(
+        fixture, "c", (struct activity_timeouts){.schedule_to_start = 5, .start_to_close = 5});
+    activity_attributes(retried)->retry_policy =
+        activity_attributes(retried_activity_decision(fixture, "x", 0, 6))->retry_policy;
+    calls_begin(fixture, activity_decision(fixture, "b", (struct activity_timeouts){7, 50, 50, 0}),
+                retried, activity_decision(fixture, "d", (struct activity_timeouts){50, 50, 50, 3}),
+                activity_decision(fixture, "a", (struct activity_timeouts){50, 3, 50, 0}));
+    int64_t begin = fixture->context.now;
     calls_poll_activity(fixture);
     calls_poll_activity(fixture);
     struct task_name beating = calls_poll_activity(fixture);
     bool is_cancel_requested;
     for (int i = 0; i < 2; i++) {
         fixture_advance(fixture, 1);
-        EXPECT_OK(calls_beat(fixture, beating, i == 0 ? "first" : "last", &is_cancel_requested));
+        EXPECT_OK(
+            calls_heartbeat(fixture, beating, i == 0 ? "first" : "last", &is_cancel_requested));
     }
     fixture_advance(fixture, 20);
     EXPECT_EQ(map64_count(fixture_run(fixture)->activities), 0);
@@ -62,27 +63,29 @@ TEST(activity_timeout, each_type_rings_at_its_time, "A-105", "A-106")
 TEST(activity_timeout, a_heartbeat_moves_the_timeout_and_its_details_are_kept, "A-106", "A-107")
 {
     scoped(fixture_drop) struct fixture *fixture = fixture_new();
-    calls_begin(fixture, wish_activity(fixture, "a", (struct wish_timeouts){60, 60, 60, 3}));
+    calls_begin(fixture,
+                activity_decision(fixture, "a", (struct activity_timeouts){60, 60, 60, 3}));
     struct task_name task = calls_poll_activity(fixture);
     static const char *const beats[] = {"1", "2", "3", "4"};
     bool is_cancel_requested;
     for (int i = 0; i < 4; i++) {
         fixture_advance(fixture, 2);
-        EXPECT_OK(calls_beat(fixture, task, beats[i], &is_cancel_requested));
+        EXPECT_OK(calls_heartbeat(fixture, task, beats[i], &is_cancel_requested));
     }
     fixture_advance(fixture, 2);
     EXPECT(calls_activity(fixture, "a") != NULL);
     fixture_advance(fixture, 1);
     EXPECT_EQ(timed_out(fixture)->timeout_type, TYPE(HEARTBEAT));
     EXPECT_TEXT(fixture_payload_text(fixture, timed_out(fixture)->details), "4");
-    EXPECT_KIND(calls_beat(fixture, task, "5", &is_cancel_requested), ERR_ENTITY_NOT_EXISTS);
+    EXPECT_KIND(calls_heartbeat(fixture, task, "5", &is_cancel_requested), ERR_ENTITY_NOT_EXISTS);
     EXPECT(run_has_pending_decision(fixture_run(fixture)));
 }
 
 TEST(activity_timeout, without_a_heartbeat_timeout_silence_is_no_fault, "A-107")
 {
     scoped(fixture_drop) struct fixture *fixture = fixture_new();
-    calls_begin(fixture, wish_activity(fixture, "a", (struct wish_timeouts){60, 60, 60, 0}));
+    calls_begin(fixture,
+                activity_decision(fixture, "a", (struct activity_timeouts){60, 60, 60, 0}));
     calls_poll_activity(fixture);
     fixture_advance(fixture, 59);
     EXPECT(calls_activity(fixture, "a") != NULL);
@@ -94,15 +97,15 @@ TEST(activity_timeout, a_timeout_is_retried_by_its_reason, "A-108", "A-111")
 {
     for (int is_final = 0; is_final <= 1; is_final++) {
         scoped(fixture_drop) struct fixture *fixture = fixture_new();
-        API(Decision) *decision = wish_retried(fixture, "a", 9, 0);
+        API(Decision) *decision = retried_activity_decision(fixture, "a", 9, 0);
         char *reason = (char *)"cadenceInternal:Timeout HEARTBEAT";
-        API(RetryPolicy) *policy = wish_attributes(decision)->retry_policy;
+        API(RetryPolicy) *policy = activity_attributes(decision)->retry_policy;
         policy->non_retryable_error_reasons = &reason;
         policy->n_non_retryable_error_reasons = (size_t)is_final;
         calls_begin(fixture, decision);
         struct task_name task = calls_poll_activity(fixture);
         bool is_cancel_requested;
-        EXPECT_OK(calls_beat(fixture, task, "9", &is_cancel_requested));
+        EXPECT_OK(calls_heartbeat(fixture, task, "9", &is_cancel_requested));
         fixture_advance(fixture, 20);
         const STORED(PendingActivity) *activity = calls_activity(fixture, "a");
         EXPECT_EQ(activity != NULL, !is_final);
@@ -121,7 +124,7 @@ TEST(activity_timeout, a_task_that_nobody_takes_is_sent_again_by_its_policy, "A-
     request->execution_start_to_close_timeout = fixture_duration(fixture, 10000);
     EXPECT_OK(fixture_start(fixture, request));
     EXPECT(fixture_poll_decision(fixture));
-    EXPECT_OK(fixture_complete(fixture, wish_retried(fixture, "a", 2, 0)));
+    EXPECT_OK(fixture_complete(fixture, retried_activity_decision(fixture, "a", 2, 0)));
     uint64_t row = calls_activity(fixture, "a")->row;
     fixture_advance(fixture, 1800); /* the longest that it may wait */
     EXPECT_EQ(fixture->tasks.count, 0);
@@ -140,7 +143,7 @@ TEST(activity_timeout, a_task_that_nobody_takes_is_sent_again_by_its_policy, "A-
 TEST(activity_timeout, timeouts_behind_a_decision_wait_for_it, "A-084")
 {
     scoped(fixture_drop) struct fixture *fixture = fixture_new();
-    calls_begin(fixture, wish_activity(fixture, "a", (struct wish_timeouts){3, 3, 3, 0}),
+    calls_begin(fixture, activity_decision(fixture, "a", (struct activity_timeouts){3, 3, 3, 0}),
                 fixture_timer(fixture, "t", 4));
     EXPECT_OK(fixture_signal(fixture, "go", ""));
     EXPECT(fixture_poll_decision(fixture));
@@ -160,7 +163,7 @@ TEST(activity_timeout, what_is_late_is_done_in_the_order_of_its_time)
 {
     scoped(fixture_drop) struct fixture *fixture = fixture_new();
     calls_begin(fixture, fixture_timer(fixture, "late", 8), fixture_timer(fixture, "early", 2),
-                wish_activity(fixture, "a", (struct wish_timeouts){50, 5, 50, 0}));
+                activity_decision(fixture, "a", (struct activity_timeouts){50, 5, 50, 0}));
     calls_wake_late(fixture, 20 * FIXTURE_SECOND);
     EXPECT_HISTORY(fixture, "WorkflowExecutionStarted DecisionTaskScheduled DecisionTaskStarted "
                             "DecisionTaskCompleted TimerStarted TimerStarted ActivityTaskScheduled "

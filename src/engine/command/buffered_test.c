@@ -1,6 +1,6 @@
 /* Events that come while a decision is made wait for it. */
 #include "base/check.h"
-#include "engine/command/fixture.h"
+#include "engine/command/test/fixture.h"
 #include "engine/run/apply.h"
 
 #define FIRST_THREE "WorkflowExecutionStarted DecisionTaskScheduled DecisionTaskStarted"

@@ -1,7 +1,7 @@
-/* child.c - what a parent is told of its children, and what a child is told of its parent.
+/* child.c - what a parent learns of its children, and what a child learns of its parent.
  *
- * A child closes before its parent knows that it has started, if somebody was quick: then the
- * parent hears of both in one step. */
+ * A quick child may close before its parent has recorded that it started: then the parent records
+ * both in one step. */
 #include "base/check.h"
 #include "engine/command/inside.h"
 #include "wire/message.h"
@@ -25,6 +25,7 @@ execution_of(const char *workflow_id, const char *run_id, struct arena *arena)
 static void
 add_started(struct mutation *mutation, const STORED(PendingChild) *child, const char *run_id)
 {
+    check(child->started_id == EVENT_NONE);
     API(HistoryEvent) *event =
         mutation_new_event(mutation, EVENT_KIND(CHILD_WORKFLOW_EXECUTION_STARTED));
     API(ChildWorkflowExecutionStartedEventAttributes) *started =
@@ -85,6 +86,7 @@ command_child_refused(struct step *step, int64_t initiated_id)
     failed->control = child->start->control;
     failed->cause = ALREADY_RUNNING;
     mutation_add_event(mutation, event);
+    check(run_find_child(mutation_run(mutation), initiated_id) == NULL);
     decision_schedule_if_needed(mutation);
     return NULL;
 }
@@ -157,6 +159,7 @@ command_child_closed(struct step *step, int64_t initiated_id, const struct child
         check(child != NULL && child->started_id != EVENT_NONE);
     }
     add_ended(mutation, child, close);
+    check(run_find_child(run, initiated_id) == NULL);
     decision_schedule_if_needed(mutation);
     return NULL;
 }

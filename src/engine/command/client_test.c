@@ -6,8 +6,8 @@
  * each decision the model of a client (client.h) reads what a worker would be given. */
 #include <stdio.h>
 
-#include "engine/command/activity_calls.h"
-#include "engine/command/client.h"
+#include "engine/command/test/activity_calls.h"
+#include "engine/command/test/client.h"
 #include "wire/message.h"
 
 #define ROUNDS          12
@@ -53,10 +53,11 @@ decide_activity(struct scene *scene)
     struct fixture *fixture = scene->fixture;
     char *id = name_of(scene, 'a', true);
     API(Decision) *decision =
-        below(scene, 3) == 0 ? wish_retried(fixture, id, 3, 600)
-                             : wish_activity(fixture, id, (struct wish_timeouts){600, 0, 0, 0});
-    wish_attributes(decision)->request_local_dispatch = below(scene, 2) == 0;
-    scene->local += wish_attributes(decision)->request_local_dispatch;
+        below(scene, 3) == 0
+            ? retried_activity_decision(fixture, id, 3, 600)
+            : activity_decision(fixture, id, (struct activity_timeouts){600, 0, 0, 0});
+    activity_attributes(decision)->request_local_dispatch = below(scene, 2) == 0;
+    scene->local += activity_attributes(decision)->request_local_dispatch;
     return decision;
 }
 
@@ -103,11 +104,11 @@ decide_something(struct scene *scene)
     case 2:
         return decide_activity(scene);
     case 3:
-        return wish_cancel_activity(fixture, name_of(scene, 'a', false));
+        return cancel_activity_decision(fixture, name_of(scene, 'a', false));
     case 4:
         return fixture_timer(fixture, name_of(scene, 't', true), 1 + (int64_t)below(scene, 20));
     case 5:
-        return wish_cancel_timer(fixture, name_of(scene, 't', false));
+        return cancel_timer_decision(fixture, name_of(scene, 't', false));
     case 6:
         return decide_child(scene);
     case 7:
@@ -130,7 +131,7 @@ answer(struct scene *scene)
     for (size_t i = 0; i < count; i++)
         request->decisions[i] = decide_something(scene);
     if (below(scene, 12) == 0) /* one that cannot be taken: the whole list is not */
-        request->decisions[below(scene, count)] = wish_cancel_activity(fixture, "");
+        request->decisions[below(scene, count)] = cancel_activity_decision(fixture, "");
     else if (below(scene, 20) == 0)
         request->decisions[count - 1] = fixture_complete_run(fixture);
     request->force_create_new_decision_task = below(scene, 3) == 0;
@@ -152,7 +153,7 @@ answer(struct scene *scene)
 /* ---- what happens meanwhile ---- */
 
 static struct error *
-hear_of_child(void *context, struct step *step)
+report_child(void *context, struct step *step)
 {
     const STORED(PendingChild) *child = context;
     if (child->started_id == EVENT_NONE)
@@ -167,7 +168,7 @@ hear_of_child(void *context, struct step *step)
 }
 
 static struct error *
-hear_of_external(void *context, struct step *step)
+report_external(void *context, struct step *step)
 {
     const STORED(PendingExternal) *external = context;
     return command_end_external(step, external->initiated_id, EXTERNAL_DELIVERED);
@@ -220,12 +221,12 @@ happen(struct scene *scene)
     case 5:
         record = pick(scene, fixture_run(fixture)->children);
         if (record != NULL)
-            EXPECT_OK(fixture_step(fixture, hear_of_child, record));
+            EXPECT_OK(fixture_step(fixture, report_child, record));
         return;
     default:
         record = pick(scene, fixture_run(fixture)->externals);
         if (record != NULL)
-            EXPECT_OK(fixture_step(fixture, hear_of_external, record));
+            EXPECT_OK(fixture_step(fixture, report_external, record));
     }
 }
 

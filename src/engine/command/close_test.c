@@ -1,6 +1,6 @@
 /* How runs end: by decision, by force, by time. */
 #include "base/check.h"
-#include "engine/command/fixture.h"
+#include "engine/command/test/fixture.h"
 
 #define FIRST_TWO   "WorkflowExecutionStarted DecisionTaskScheduled"
 #define FIRST_THREE FIRST_TWO " DecisionTaskStarted"

@@ -1,10 +1,10 @@
-/* command.h - wishes: each becomes events, or a refusal. Pure.
+/* command.h - requests: each becomes events, or a refusal. Pure.
  *
- * A step is everything that one commit changes for one workflow id: the run that the wish is about,
- * a run that begins, and the pointer to the current one. A command gets a step whose runs are
- * loaded and locked, adds events to their mutations, and fills an answer; or it returns an error,
- * and the step is taken back as a whole. A command that adds nothing (a repeat) leaves the step
- * empty. No command yields, does I/O or looks at a clock.
+ * A step is everything that one commit changes for one workflow id: the run that a request is
+ * about, a run that begins, and the pointer to the current one. A command gets a step whose runs
+ * are loaded and locked, adds events to their mutations, and fills an answer; or it returns an
+ * error, and the step is taken back as a whole. A command that adds nothing (a repeat) leaves the
+ * step empty. No command yields, does I/O or looks at a clock.
  *
  * One file per verb; decision lists are a table from decision to handler (decisions.c). Errors and
  * their texts are Cadence's where clients look at them. */
@@ -16,7 +16,7 @@
 #include "uber/cadence/api/v1/service_worker.pb-c.h"
 #include "uber/cadence/api/v1/service_workflow.pb-c.h"
 
-/* Of a start, a child or a run that goes on, that belongs to what its domain has not (G-012). */
+/* Of a start, a child or a run that goes on that names what its domain does not have (G-012). */
 #define UNKNOWN_ATTRIBUTE_FAULT                                                                    \
     "Cannot start workflow with a cluster attribute that is not found in the domain's metadata."
 #define DELETED_ENTITY_FAULT                                                                       \
@@ -24,12 +24,11 @@
 
 struct step {
     struct arena *arena;
-    const struct facts *facts;
+    const struct run_context *context;
     const char *domain_id, *workflow_id;
     /* The current run of the workflow id before the step; NULL: it never had one. */
     const STORED(CurrentRecord) *current;
-    /* The run that the wish is about (the one asked for, or the current one); NULL: there is none.
-     */
+    /* The run that the request is about (the one asked for, or the current one); NULL: none. */
     struct mutation *mutation;
     /* A run that this step begins and that becomes the current one; NULL: none. See step_begin_run.
      */
@@ -44,7 +43,7 @@ struct step {
 struct mutation *step_begin_run(struct step *step);
 /* Takes that back; harmless if none was begun. */
 void step_forget_begun(struct step *step);
-/* The run of the wish if it is open. Errors: ERR_ENTITY_NOT_EXISTS (no such run),
+/* The run of the request if it is open. Errors: ERR_ENTITY_NOT_EXISTS (no such run),
  * ERR_ALREADY_COMPLETED. */
 must_use struct error *step_open_run(struct step *step, struct mutation **mutation);
 
@@ -103,26 +102,28 @@ must_use struct error *reset_check_base(const struct run *base,
 /* Is the event at the fork one of a decision task? Error: ERR_BAD_REQUEST. */
 must_use struct error *reset_check_event(const API(HistoryEvent) *event, struct arena *arena);
 /* A run with the names that a reset of `base` needs: new ids, a new branch of the same tree. */
-struct run *reset_new_run(const struct run *base, const struct facts *facts);
+struct run *reset_new_run(const struct run *base, const struct run_context *context);
 /* The step's run is the current one: it is terminated if it is open, and the rebuilt one begins.
  * Errors: ERR_BAD_REQUEST (open children), ERR_INTERNAL (it has events of a later version). */
 must_use struct error *command_reset(struct step *step, struct reset_command *command,
                                      const char **run_id);
-/* Sends the tasks of an open run again, and sets its alarm again. */
+/* Sends the tasks of an open run again, and sets its wake-up timer again. */
 must_use struct error *command_refresh(struct step *step);
 
 /* --- when a domain moves -----------------------------------------------------------------------
  */
 
-/* The step's run, which is open, is given up, or events of others come: a started decision fails
- * (FAILOVER_CLOSE_DECISION), what was buffered is in the history (E-009). */
+/* The step's run, which is open, moves away, or replicated events come: a started decision fails
+ * (FAILOVER_CLOSE_DECISION), what was buffered goes into the history (E-009). */
 void command_close_decision(struct step *step);
 /* A decision that is in no history is forgotten: events of another cluster come. */
 void command_drop_transient(struct step *step);
 /* The open run ends since another one has its workflow id in all clusters (E-046); `details` says
  * which one, and why. */
 void command_give_way(struct step *step, const char *details);
-/* Events of a history or a run that lost, which clients caused. */
+/* Is it the end of a run that gave way, in whichever cluster, a Cadence too? */
+bool command_event_gives_way(const API(HistoryEvent) *event);
+/* What clients did to a history or a run that lost. */
 struct reapply_command {
     const char *run_id;   /* that had them */
     int64_t last_version; /* of the current run, before anything of this */
@@ -134,17 +135,17 @@ struct reapply_answer {
     int64_t reset_event_id; /* it is closed: to be reset there first; 0: no */
     bool is_dropped;        /* it is closed, and had no decision to go back to */
 };
-/* The step's run, the current one, gets what it has not got (E-048 … E-053). */
+/* The step's run, the current one, gets what it does not have yet (E-048 … E-053). */
 must_use struct error *command_reapply(struct step *step, const struct reapply_command *command,
                                        struct reapply_answer *answer);
 /* The name by which an event that is applied again is known; in the arena or the event. */
 const char *reapply_name(const char *run_id, const API(HistoryEvent) *event, struct arena *arena);
-/* Has the run, which another version wrote last, something to settle before anything else happens
+/* Does the run, which another version wrote last, have anything to end before anything else happens
  * to it here? */
-bool settle_is_needed(const struct run *run);
-/* It goes on here: what was begun with its decision begins anew, as a first attempt, and no worker
- * is trusted to remember it (E-010, E-011). `was_closed`: a decision was closed before. */
-void command_settle(struct step *step, bool was_closed);
+bool take_over_is_needed(const struct run *run);
+/* It goes on here: its decision starts again, as a first attempt, and no worker is trusted to
+ * remember the run (E-010, E-011). `was_closed`: a decision was closed before. */
+void command_take_over(struct step *step, bool was_closed);
 
 /* --- from other workflows ----------------------------------------------------------------------
  */
@@ -214,7 +215,7 @@ struct decision_start {
     const API(WorkflowType) *workflow_type;
     const API(TaskList) *task_list; /* the normal one */
     const char *run_id;
-    struct history_line line;
+    struct history_lineage lineage;
     /* The two events of a transient decision, to be put behind the history; NULL: not transient. */
     const API(HistoryEvent) *transient_scheduled, *transient_started;
     /* The stored history, if the shard has it at hand; else count is 0 and it is to be read. The
@@ -255,9 +256,9 @@ struct complete_answer {
      * that scheduled them. Of a run that is still open. */
     struct activity_start *local;
     size_t local_count;
-    /* A refusal that is told although the step happened (decision heartbeat timeout); NULL: none.
-     */
-    struct error *told;
+    /* A refusal that the worker gets although the step happened (decision heartbeat timeout);
+     * NULL: none. */
+    struct error *late_refusal;
 };
 must_use struct error *command_complete_decision(struct step *step,
                                                  const struct complete_command *command,
@@ -293,12 +294,12 @@ must_use struct error *command_heartbeat_activity(struct step *step,
 
 /* --- from the clock --------------------------------------------------------------------------- */
 
-/* Does everything that is due at facts->now, in order of its time: timeouts of the run, of its
+/* Does everything that is due at context->now, in order of its time: timeouts of the run, of its
  * decision and activities, user timers, next attempts, the delayed first decision. Nothing due:
- * adds nothing (the shard sets a new alarm). Never refuses. */
+ * adds no event (the end of the step sets the next wake-up timer). Never refuses. */
 void command_wake(struct step *step);
-/* Is a reset due because a binary is bad (A-209)? To be asked before command_wake, which puts it
- * off for the case that the reset fails. Texts live in the arena. */
+/* Is a reset due because a binary is bad (A-209)? Ask before command_wake, which puts it off
+ * in case the reset fails. Texts live in the arena. */
 struct auto_reset {
     const char *current_run_id;
     const char *run_id; /* the base run */

@@ -3,24 +3,25 @@
 #include "engine/command/inside.h"
 
 void
-decide_complete(struct deciding *deciding, const API(Decision) *decision)
+decide_complete(struct decision_list *decision_list, const API(Decision) *decision)
 {
-    const API(CompleteWorkflowExecutionDecisionAttributes) *wish =
+    const API(CompleteWorkflowExecutionDecisionAttributes) *request =
         decision->complete_workflow_execution_decision_attributes;
-    if (!deciding_may_close(deciding, "complete workflow"))
+    if (!decision_list_may_close(decision_list, "complete workflow"))
         return;
-    if (!deciding_may_hold(deciding, wish->result == NULL ? 0 : wish->result->data.len,
-                           "CompleteWorkflowExecutionDecisionAttributes.Result"))
+    if (!decision_list_may_hold(decision_list,
+                                request->result == NULL ? 0 : request->result->data.len,
+                                "CompleteWorkflowExecutionDecisionAttributes.Result"))
         return;
-    deciding->is_closed = true;
-    struct run_end end = {.result = wish->result, .completed_id = deciding->completed_id};
-    if (run_is_followed(deciding->step, deciding->mutation, &end))
+    decision_list->is_closed = true;
+    struct run_end end = {.result = request->result, .completed_id = decision_list->completed_id};
+    if (run_is_followed(decision_list->step, decision_list->mutation, &end))
         return;
     API(HistoryEvent) *event =
-        mutation_new_event(deciding->mutation, EVENT_KIND(WORKFLOW_EXECUTION_COMPLETED));
+        mutation_new_event(decision_list->mutation, EVENT_KIND(WORKFLOW_EXECUTION_COMPLETED));
     API(WorkflowExecutionCompletedEventAttributes) *attributes =
         event->workflow_execution_completed_event_attributes;
-    attributes->result = wish->result;
-    attributes->decision_task_completed_event_id = deciding->completed_id;
-    mutation_add_event(deciding->mutation, event);
+    attributes->result = request->result;
+    attributes->decision_task_completed_event_id = decision_list->completed_id;
+    mutation_add_event(decision_list->mutation, event);
 }

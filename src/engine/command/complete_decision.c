@@ -1,7 +1,8 @@
 /* complete_decision.c - a worker has decided: its list becomes events, and perhaps a new decision.
  *
  * A list that cannot be taken as a whole is not taken at all: the step goes back to where it was
- * before the list, and the decision task has failed instead, which the worker is not told (A-074).
+ * before the list, and the decision task has failed instead, which the worker does not learn
+ * (A-074).
  */
 #include "base/check.h"
 #include "engine/command/inside.h"
@@ -33,10 +34,10 @@ struct completion {
 static bool
 heartbeat_is_late(const struct completion *completion)
 {
-    const struct facts *facts = completion->step->facts;
+    const struct run_context *context = completion->step->context;
     return completion->is_heartbeat && completion->original_scheduled_time > 0 &&
-           facts->now > completion->original_scheduled_time +
-                            facts_duration(facts, DYNAMIC_DECISION_HEARTBEAT_TIMEOUT);
+           context->now > completion->original_scheduled_time +
+                              run_context_duration(context, DYNAMIC_DECISION_HEARTBEAT_TIMEOUT);
 }
 
 /* The worker has kept its decision for too long: it loses it. */
@@ -44,9 +45,10 @@ static void
 heartbeat_time_out(struct completion *completion, struct complete_answer *answer)
 {
     struct mutation *mutation = completion->mutation;
+    check(completion->is_heartbeat);
     decision_time_out(mutation, API_VALUE(TIMEOUT_TYPE__TIMEOUT_TYPE_START_TO_CLOSE));
     decision_schedule_if_needed(mutation);
-    answer->told =
+    answer->late_refusal =
         errors_entity_not_exists(completion->step->arena, NULL, "decision heartbeat timeout");
 }
 
@@ -65,7 +67,7 @@ keep_worker(struct completion *completion)
         core->sticky_task_list = list;
         int64_t timeout = command_seconds(sticky->schedule_to_start_timeout);
         core->sticky_timeout = timeout > 0 ? timeout : 0;
-        core->sticky_time = completion->step->facts->now;
+        core->sticky_time = completion->step->context->now;
     }
     core->client_name = run_keep_text(run, completion->command->client_name);
     core->client_feature_version = run_keep_text(run, completion->command->client_feature_version);
@@ -75,35 +77,38 @@ keep_worker(struct completion *completion)
 static bool
 binary_is_bad(const struct completion *completion)
 {
-    const API(BadBinaries) *bad = completion->step->facts->domain->record->domain->bad_binaries;
+    const API(BadBinaries) *bad = completion->step->context->domain->record->domain->bad_binaries;
     return bad != NULL && wire_map_find(bad->binaries, bad->n_binaries,
                                         completion->request->binary_checksum) != NULL;
 }
 
 /* A limit was passed: the run ends as failed. */
 static void
-fail_run(struct deciding *deciding)
+fail_run(struct decision_list *decision_list)
 {
-    struct mutation *mutation = deciding->mutation;
+    struct mutation *mutation = decision_list->mutation;
+    check(!decision_list->is_closed && !decision_list->is_bad);
     API(HistoryEvent) *event = mutation_new_event(mutation, EVENT_KIND(WORKFLOW_EXECUTION_FAILED));
     API(WorkflowExecutionFailedEventAttributes) *attributes =
         event->workflow_execution_failed_event_attributes;
     attributes->failure = message_new(mutation_arena(mutation), API_TYPE(failure));
-    attributes->failure->reason = presence_make_text(deciding->run_failure_reason);
-    attributes->failure->details = presence_make_bytes(slice_text(deciding->run_failure_details));
-    attributes->decision_task_completed_event_id = deciding->completed_id;
+    attributes->failure->reason = presence_make_text(decision_list->run_failure_reason);
+    attributes->failure->details =
+        presence_make_bytes(slice_text(decision_list->run_failure_details));
+    attributes->decision_task_completed_event_id = decision_list->completed_id;
     mutation_add_event(mutation, event);
 }
 
 /* The list was bad: back to before it, and the task has failed. */
 static void
 fail_task(struct completion *completion, const struct mutation_mark *before,
-          const struct deciding *deciding)
+          const struct decision_list *decision_list)
 {
     struct mutation *mutation = completion->mutation;
-    struct decision_failure failure = deciding->bad;
+    struct decision_failure failure = decision_list->bad;
     check(completion->step->begun == NULL);
     mutation_rewind(mutation, before);
+    check(run_has_started_decision(mutation_run(mutation)));
     failure.identity = completion->request->identity;
     failure.binary_checksum = completion->request->binary_checksum;
     decision_fail(mutation, &failure);
@@ -120,28 +125,29 @@ fail_task(struct completion *completion, const struct mutation_mark *before,
 static bool
 history_is_too_long(const struct completion *completion)
 {
-    const struct facts *facts = completion->step->facts;
+    const struct run_context *context = completion->step->context;
     const STORED(RunRecord) *core = mutation_run(completion->mutation)->core;
-    return core->next_event_id - 1 > facts_integer(facts, DYNAMIC_HISTORY_COUNT_ERROR) ||
-           core->history_bytes > facts_integer(facts, DYNAMIC_HISTORY_SIZE_ERROR);
+    return core->next_event_id - 1 > run_context_integer(context, DYNAMIC_HISTORY_COUNT_ERROR) ||
+           core->history_bytes > run_context_integer(context, DYNAMIC_HISTORY_SIZE_ERROR);
 }
 
 /* Works the list through, unless the run may not decide any more. */
 static struct error *
-take_list(struct completion *completion, struct deciding *deciding)
+take_list(struct completion *completion, struct decision_list *decision_list)
 {
     const API(RespondDecisionTaskCompletedRequest) *request = completion->request;
     if (binary_is_bad(completion)) {
-        deciding_refuse(deciding, FAILED_CAUSE(BAD_BINARY),
-                        "binary %s is already marked as bad deployment", request->binary_checksum);
+        decision_list_refuse(decision_list, FAILED_CAUSE(BAD_BINARY),
+                             "binary %s is already marked as bad deployment",
+                             request->binary_checksum);
         return NULL;
     }
     if (history_is_too_long(completion)) {
-        deciding->run_failure_reason = "HISTORY_EXCEEDS_LIMIT";
-        deciding->run_failure_details = "Workflow history size / count exceeds limit.";
+        decision_list->run_failure_reason = "HISTORY_EXCEEDS_LIMIT";
+        decision_list->run_failure_details = "Workflow history size / count exceeds limit.";
         return NULL;
     }
-    return decisions_take(deciding, request->decisions, request->n_decisions);
+    return decisions_take(decision_list, request->decisions, request->n_decisions);
 }
 
 /* Takes the list. Error: it holds something that we do not know. */
@@ -151,7 +157,7 @@ take_decisions(struct completion *completion)
     struct mutation *mutation = completion->mutation;
     const API(RespondDecisionTaskCompletedRequest) *request = completion->request;
     struct mutation_mark before = mutation_mark(mutation);
-    struct deciding deciding = {
+    struct decision_list decision_list = {
         .step = completion->step,
         .mutation = mutation,
         .identity = request->identity,
@@ -159,22 +165,23 @@ take_decisions(struct completion *completion)
         .child_faults = completion->command->child_faults,
         .has_unhandled = run_has_buffered(mutation_run(mutation)),
     };
+    check(decision_list.completed_id > 0);
     keep_worker(completion);
     mutation_hold_events(mutation);
-    struct error *err = take_list(completion, &deciding);
+    struct error *err = take_list(completion, &decision_list);
     if (err != NULL)
         return err;
-    completion->wants_decision = deciding.has_unhandled || deciding.needs_decision ||
+    completion->wants_decision = decision_list.has_unhandled || decision_list.needs_decision ||
                                  request->force_create_new_decision_task;
-    if (deciding.is_bad) {
-        fail_task(completion, &before, &deciding);
+    if (decision_list.is_bad) {
+        fail_task(completion, &before, &decision_list);
         return NULL;
     }
-    if (deciding.run_failure_reason != NULL)
-        fail_run(&deciding);
+    if (decision_list.run_failure_reason != NULL)
+        fail_run(&decision_list);
     mutation_release_events(mutation);
-    completion->local = deciding.local.items;
-    completion->local_count = deciding.local.count;
+    completion->local = decision_list.local.items;
+    completion->local_count = decision_list.local.count;
     return NULL;
 }
 
@@ -189,8 +196,8 @@ events_size(const struct mutation *mutation)
     return (int64_t)size;
 }
 
-/* A list that makes more of the history than one commit may hold ends the run, without what the
- * list wished; the worker is told (A-252). */
+/* A list that adds more to the history than one commit may hold ends the run, and nothing of the
+ * list is done; the worker gets an error (A-252). */
 static void
 limit_size(struct completion *completion, const struct mutation_mark *before,
            struct complete_answer *answer)
@@ -198,7 +205,7 @@ limit_size(struct completion *completion, const struct mutation_mark *before,
     struct step *step = completion->step;
     struct mutation *mutation = completion->mutation;
     int64_t size = events_size(mutation);
-    int64_t limit = facts_integer(step->facts, DYNAMIC_TRANSACTION_SIZE);
+    int64_t limit = run_context_integer(step->context, DYNAMIC_TRANSACTION_SIZE);
     if (size <= limit)
         return;
     const char *sentence =
@@ -206,12 +213,13 @@ limit_size(struct completion *completion, const struct mutation_mark *before,
                      (long long)size, (long long)limit);
     step_forget_begun(step);
     mutation_rewind(mutation, before);
+    check(run_has_started_decision(mutation_run(mutation)));
     run_terminate(mutation, "TRANSACTION_SIZE_EXCEEDS_LIMIT",
                   command_text_payload(sentence, step->arena), HISTORY_SERVICE);
-    answer->told = error_new(step->arena, ERR_BAD_REQUEST, "%s", sentence);
+    answer->late_refusal = error_new(step->arena, ERR_BAD_REQUEST, "%s", sentence);
 }
 
-/* The worker is told which activities it has already; if the run has ended there is nothing to do
+/* The worker learns which activities it has already; if the run has ended there is nothing to do
  * for them. */
 static void
 give_local(const struct completion *completion, struct complete_answer *answer)
@@ -231,7 +239,7 @@ static bool
 has_turn(const struct completion *completion)
 {
     const struct step *step = completion->step;
-    bool is_free = facts_take_turn(step->facts, step->domain_id, step->workflow_id);
+    bool is_free = run_context_take_turn(step->context, step->domain_id, step->workflow_id);
     return is_free || completion->is_heartbeat;
 }
 
@@ -242,6 +250,7 @@ go_on(struct completion *completion, struct complete_answer *answer)
     struct mutation *mutation = completion->mutation;
     if (!completion->wants_decision || !run_is_open(mutation_run(mutation)))
         return;
+    check(completion->step->begun == NULL && answer->late_refusal == NULL);
     decision_schedule(mutation, completion->is_heartbeat ? completion->original_scheduled_time : 0);
     if (!completion->request->return_new_decision_task || !has_turn(completion))
         return;
@@ -278,5 +287,6 @@ command_complete_decision(struct step *step, const struct complete_command *comm
     limit_size(&completion, &before, answer);
     give_local(&completion, answer);
     go_on(&completion, answer);
+    step_check(step);
     return NULL;
 }

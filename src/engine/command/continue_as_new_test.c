@@ -1,6 +1,6 @@
 /* A run that goes on as another. */
 #include "base/check.h"
-#include "engine/command/fixture.h"
+#include "engine/command/test/fixture.h"
 #include "wire/maps.h"
 #include "wire/message.h"
 #include "wire/presence.h"
@@ -8,10 +8,10 @@
 #define FIRST_TWO  "WorkflowExecutionStarted DecisionTaskScheduled"
 #define FIRST_FOUR FIRST_TWO " DecisionTaskStarted DecisionTaskCompleted"
 
-typedef API(ContinueAsNewWorkflowExecutionDecisionAttributes) wish_t;
+typedef API(ContinueAsNewWorkflowExecutionDecisionAttributes) request_t;
 
-static wish_t *
-wish_of(API(Decision) *decision)
+static request_t *
+request_of(API(Decision) *decision)
 {
     return decision->continue_as_new_workflow_execution_decision_attributes;
 }
@@ -58,9 +58,9 @@ TEST(continue_as_new, the_new_run_knows_where_it_comes_from, "A-175")
     EXPECT_OK(fixture_start(fixture, request));
     for (int i = 0; i < 2; i++) {
         API(Decision) *decision = fixture_continue_as_new(fixture);
-        wish_of(decision)->header = message_new(fixture->arena, API_TYPE(header));
-        wish_of(decision)->input = fixture_payload(fixture, "input");
-        wish_of(decision)->search_attributes =
+        request_of(decision)->header = message_new(fixture->arena, API_TYPE(header));
+        request_of(decision)->input = fixture_payload(fixture, "input");
+        request_of(decision)->search_attributes =
             message_new(fixture->arena, API_TYPE(search_attributes));
         decide(fixture, decision);
     }
@@ -80,13 +80,13 @@ TEST(continue_as_new, what_the_decision_says_counts_but_not_the_kind_of_list, "A
     scoped(fixture_drop) struct fixture *fixture = fixture_new();
     fixture_begin(fixture);
     API(Decision) *decision = fixture_continue_as_new(fixture);
-    wish_of(decision)->task_list = message_new(fixture->arena, API_TYPE(task_list));
-    wish_of(decision)->task_list->name = (char *)"other list";
-    wish_of(decision)->task_list->kind = API_VALUE(TASK_LIST_KIND__TASK_LIST_KIND_EPHEMERAL);
-    wish_of(decision)->workflow_type = message_new(fixture->arena, API_TYPE(workflow_type));
-    wish_of(decision)->workflow_type->name = (char *)"other type";
-    wish_of(decision)->execution_start_to_close_timeout = fixture_duration(fixture, 1);
-    wish_of(decision)->task_start_to_close_timeout = fixture_duration(fixture, 1);
+    request_of(decision)->task_list = message_new(fixture->arena, API_TYPE(task_list));
+    request_of(decision)->task_list->name = (char *)"other list";
+    request_of(decision)->task_list->kind = API_VALUE(TASK_LIST_KIND__TASK_LIST_KIND_EPHEMERAL);
+    request_of(decision)->workflow_type = message_new(fixture->arena, API_TYPE(workflow_type));
+    request_of(decision)->workflow_type->name = (char *)"other type";
+    request_of(decision)->execution_start_to_close_timeout = fixture_duration(fixture, 1);
+    request_of(decision)->task_start_to_close_timeout = fixture_duration(fixture, 1);
     decide(fixture, decision);
     const API(WorkflowExecutionStartedEventAttributes) *first = first_event(fixture);
     EXPECT_TEXT(first->task_list->name, "other list");
@@ -156,7 +156,7 @@ TEST(continue_as_new, memo_and_search_attributes_carry_over_unless_replaced, "A-
                     "CustomIntField");
     }
     API(Decision) *decision = fixture_continue_as_new(fixture);
-    put_memo(fixture, &wish_of(decision)->memo, "new");
+    put_memo(fixture, &request_of(decision)->memo, "new");
     decide(fixture, decision);
     EXPECT_TEXT(fixture_payload_text(fixture, first_event(fixture)->memo->fields[0]->value), "new");
 }
@@ -166,7 +166,7 @@ TEST(continue_as_new, a_wait_delays_the_first_decision_a_negative_one_is_bad, "A
     scoped(fixture_drop) struct fixture *fixture = fixture_new();
     fixture_begin(fixture);
     API(Decision) *decision = fixture_continue_as_new(fixture);
-    wish_of(decision)->backoff_start_interval = fixture_duration(fixture, -1);
+    request_of(decision)->backoff_start_interval = fixture_duration(fixture, -1);
     decide(fixture, decision);
     EXPECT_EQ(fixture->run_count, 1);
     const API(DecisionTaskFailedEventAttributes) *failed =
@@ -178,7 +178,7 @@ TEST(continue_as_new, a_wait_delays_the_first_decision_a_negative_one_is_bad, "A
     EXPECT(slice_equal(presence_read_bytes(failed->failure->details),
                        slice_text("BackoffStartInterval is less than 0.")));
 
-    wish_of(decision)->backoff_start_interval = fixture_duration(fixture, 10);
+    request_of(decision)->backoff_start_interval = fixture_duration(fixture, 10);
     decide(fixture, decision);
     EXPECT_HISTORY(fixture, "WorkflowExecutionStarted");
     fixture_advance(fixture, 9);
@@ -207,7 +207,7 @@ TEST(continue_as_new, reset_points_of_earlier_runs_pass_on, "A-180")
     EXPECT_EQ(passed->n_points, 1);
     EXPECT_TEXT(passed->points[0]->binary_checksum, "one");
     EXPECT_TEXT(passed->points[0]->run_id, fixture_run_at(fixture, 0)->core->run_id);
-    int64_t expiry = fixture->facts.now / FIXTURE_SECOND + (int64_t)3 * 86400;
+    int64_t expiry = fixture->context.now / FIXTURE_SECOND + (int64_t)3 * 86400;
     EXPECT_EQ(passed->points[0]->expiring_time->seconds, expiry);
     EXPECT(fixture_run_at(fixture, 0)->core->auto_reset_points->points[0]->expiring_time == NULL);
     const API(ResetPoints) *points = fixture_run(fixture)->core->auto_reset_points;
@@ -227,7 +227,7 @@ TEST(continue_as_new, signal_requests_of_the_old_run_do_not_block_the_new_one, "
     EXPECT_HISTORY(fixture, FIRST_TWO " WorkflowExecutionSignaled");
 }
 
-/* A client that did not hear the answer sends its start again, however far the chain has come. */
+/* A client that did not get the answer sends its start again, however far the chain has come. */
 TEST(continue_as_new, a_repeat_of_the_start_answers_the_first_run_of_the_chain, "A-020", "A-027")
 {
     scoped(fixture_drop) struct fixture *fixture = fixture_new();
@@ -255,10 +255,10 @@ TEST(continue_as_new, bad_names_fail_the_decision)
                                           "WorkflowType exceeds length limit."};
     for (size_t i = 0; i < array_length(lists); i++) {
         API(Decision) *decision = fixture_continue_as_new(fixture);
-        wish_of(decision)->task_list = message_new(fixture->arena, API_TYPE(task_list));
-        wish_of(decision)->task_list->name = (char *)lists[i];
-        wish_of(decision)->workflow_type = message_new(fixture->arena, API_TYPE(workflow_type));
-        wish_of(decision)->workflow_type->name = (char *)(i == 2 ? "0123456789a" : "type");
+        request_of(decision)->task_list = message_new(fixture->arena, API_TYPE(task_list));
+        request_of(decision)->task_list->name = (char *)lists[i];
+        request_of(decision)->workflow_type = message_new(fixture->arena, API_TYPE(workflow_type));
+        request_of(decision)->workflow_type->name = (char *)(i == 2 ? "0123456789a" : "type");
         EXPECT_OK(fixture_signal(fixture, "go", "")); /* so that the attempt is in the history */
         decide(fixture, decision);
         const STORED(RunRecord) *core = fixture_run(fixture)->core;

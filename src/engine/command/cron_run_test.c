@@ -1,7 +1,7 @@
 /* Runs that follow each other by a cron schedule. */
 #include "base/cron.h"
-#include "engine/command/fixture.h"
 #include "engine/command/schedule.h"
+#include "engine/command/test/fixture.h"
 #include "wire/message.h"
 #include "wire/presence.h"
 
@@ -46,7 +46,7 @@ decide(struct fixture *fixture, API(Decision) *decision)
 static int64_t
 wait_of(struct fixture *fixture)
 {
-    return (fixture_run(fixture)->core->execution_time - fixture->facts.now) / SECOND;
+    return (fixture_run(fixture)->core->execution_time - fixture->context.now) / SECOND;
 }
 
 TEST(cron_run, the_first_decision_waits_for_the_first_fire, "A-183")
@@ -67,10 +67,10 @@ TEST(cron_run, the_first_decision_waits_for_the_first_fire, "A-183")
 TEST(cron_run, the_wait_is_rounded_up_to_a_second, "A-183")
 {
     scoped(fixture_drop) struct fixture *fixture = fixture_new();
-    fixture->facts.now += SECOND / 2;
+    fixture->context.now += SECOND / 2;
     EXPECT_OK(fixture_start(fixture, cron_request(fixture, "* * * * *")));
     EXPECT_EQ(first_event(fixture)->first_decision_task_backoff->seconds, 40);
-    int64_t fire = fixture->facts.now / (60 * SECOND) * 60 * SECOND + 60 * SECOND;
+    int64_t fire = fixture->context.now / (60 * SECOND) * 60 * SECOND + 60 * SECOND;
     EXPECT(fixture_run(fixture)->core->execution_time >= fire);
     EXPECT(fixture_run(fixture)->core->execution_time < fire + SECOND);
 }
@@ -89,7 +89,7 @@ TEST(cron_run, a_time_for_the_first_run_overrides_the_schedule_once, "A-042")
     scoped(fixture_drop) struct fixture *fixture = fixture_new();
     API(StartWorkflowExecutionRequest) *request = cron_request(fixture, "* * * * *");
     request->first_run_at =
-        presence_make_timestamp(fixture->arena, fixture->facts.now + 7 * SECOND);
+        presence_make_timestamp(fixture->arena, fixture->context.now + 7 * SECOND);
     EXPECT_OK(fixture_start(fixture, request));
     EXPECT_EQ(wait_of(fixture), 7);
     fixture_advance(fixture, 7);
@@ -256,7 +256,7 @@ TEST(cron_run, jitter_is_added_to_every_wait, "A-043")
         request->jitter_start = fixture_duration(fixture, 3);
         EXPECT_OK(fixture_start(fixture, request)); /* it is :20 */
         for (int j = 0; j < 2; j++) {
-            int64_t wait = wait_of(fixture), least = 60 - fixture->facts.now / SECOND % 60;
+            int64_t wait = wait_of(fixture), least = 60 - fixture->context.now / SECOND % 60;
             EXPECT(wait >= least && wait <= least + 3);
             seen[j][wait - least] = true;
             fixture_advance(fixture, wait);
@@ -340,11 +340,11 @@ TEST(cron_run, a_year_of_cron)
     const char *schedule = "CRON_TZ=Europe/Paris 30 */6 * * *";
     EXPECT(cron_parse(schedule, fixture->arena, &cron) == NULL);
     EXPECT_OK(fixture_start(fixture, cron_request(fixture, schedule)));
-    int64_t fire = fixture->facts.now / SECOND, end = fire + 365 * 86400;
+    int64_t fire = fixture->context.now / SECOND, end = fire + 365 * 86400;
     int runs = 0;
     for (; fire < end; runs++) {
         fire = cron_next(&cron, fire);
-        fixture_advance(fixture, fire - fixture->facts.now / SECOND - 1);
+        fixture_advance(fixture, fire - fixture->context.now / SECOND - 1);
         EXPECT(!fixture_poll_decision(fixture));
         fixture_advance(fixture, 1);
         decide(fixture, fixture_complete_run(fixture));

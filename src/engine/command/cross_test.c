@@ -1,8 +1,8 @@
-/* cross_test.c - decisions that aim at other workflows, and what a run hears of them.
+/* cross_test.c - decisions that aim at other workflows, and what a run learns of them.
  *
  * Only one side of each is here: a parent, or a child; what goes between them is the outbox's and
  * is tested with both (api/child_test.c). */
-#include "engine/command/activity_calls.h"
+#include "engine/command/test/activity_calls.h"
 #include "engine/run/apply.h"
 #include "wire/message.h"
 #include "wire/presence.h"
@@ -16,7 +16,7 @@
 enum { BAD_CANCEL = 10, BAD_SIGNAL = 15, BAD_CHILD = 16 }; /* A-075 */
 
 static API(Decision) *
-wish_child(struct fixture *fixture, const char *workflow_id)
+child_decision(struct fixture *fixture, const char *workflow_id)
 {
     API(Decision) *decision = FIXTURE_DECISION(fixture, START_CHILD_WORKFLOW_EXECUTION);
     API(StartChildWorkflowExecutionDecisionAttributes) *child =
@@ -37,7 +37,8 @@ execution(struct fixture *fixture, const char *workflow_id, const char *run_id)
 }
 
 static API(Decision) *
-wish_signal(struct fixture *fixture, const char *workflow_id, const char *run_id, const char *name)
+signal_decision(struct fixture *fixture, const char *workflow_id, const char *run_id,
+                const char *name)
 {
     API(Decision) *decision = FIXTURE_DECISION(fixture, SIGNAL_EXTERNAL_WORKFLOW_EXECUTION);
     API(SignalExternalWorkflowExecutionDecisionAttributes) *signal =
@@ -48,7 +49,7 @@ wish_signal(struct fixture *fixture, const char *workflow_id, const char *run_id
 }
 
 static API(Decision) *
-wish_cancel(struct fixture *fixture, const char *workflow_id, const char *run_id)
+cancel_decision(struct fixture *fixture, const char *workflow_id, const char *run_id)
 {
     API(Decision) *decision = FIXTURE_DECISION(fixture, REQUEST_CANCEL_EXTERNAL_WORKFLOW_EXECUTION);
     decision->request_cancel_external_workflow_execution_decision_attributes->workflow_execution =
@@ -59,11 +60,11 @@ wish_cancel(struct fixture *fixture, const char *workflow_id, const char *run_id
 /* --- what is refused ---- */
 
 static void
-expect_fault(API(Decision) *(*wish)(struct fixture *fixture), int cause, const char *text)
+expect_fault(API(Decision) *(*make_decision)(struct fixture *fixture), int cause, const char *text)
 {
     scoped(fixture_drop) struct fixture *fixture = fixture_new();
     fixture_configure(fixture, "limit.workflowIDLength: [{value: 10}]\n");
-    calls_begin(fixture, wish(fixture));
+    calls_begin(fixture, make_decision(fixture));
     calls_expect_refused(fixture, cause, text);
     EXPECT_EQ(map64_count(fixture_run(fixture)->children), 0);
     EXPECT_EQ(map64_count(fixture_run(fixture)->externals), 0);
@@ -72,13 +73,13 @@ expect_fault(API(Decision) *(*wish)(struct fixture *fixture), int cause, const c
 static API(Decision) *
 child_without_id(struct fixture *fixture)
 {
-    return wish_child(fixture, "");
+    return child_decision(fixture, "");
 }
 
 static API(Decision) *
 child_without_type(struct fixture *fixture)
 {
-    API(Decision) *decision = wish_child(fixture, "kid");
+    API(Decision) *decision = child_decision(fixture, "kid");
     decision->start_child_workflow_execution_decision_attributes->workflow_type = NULL;
     return decision;
 }
@@ -86,13 +87,13 @@ child_without_type(struct fixture *fixture)
 static API(Decision) *
 child_with_long_id(struct fixture *fixture)
 {
-    return wish_child(fixture, "0123456789a");
+    return child_decision(fixture, "0123456789a");
 }
 
 static API(Decision) *
 child_on_reserved_list(struct fixture *fixture)
 {
-    API(Decision) *decision = wish_child(fixture, "kid");
+    API(Decision) *decision = child_decision(fixture, "kid");
     API(TaskList) *list = message_new(fixture->arena, API_TYPE(task_list));
     list->name = "/__cadence_sys/x";
     decision->start_child_workflow_execution_decision_attributes->task_list = list;
@@ -108,31 +109,31 @@ signal_without_target(struct fixture *fixture)
 static API(Decision) *
 signal_without_name(struct fixture *fixture)
 {
-    return wish_signal(fixture, "other", "", "");
+    return signal_decision(fixture, "other", "", "");
 }
 
 static API(Decision) *
 signal_to_bad_run(struct fixture *fixture)
 {
-    return wish_signal(fixture, "other", NO_UUID, "s");
+    return signal_decision(fixture, "other", NO_UUID, "s");
 }
 
 static API(Decision) *
 cancel_without_id(struct fixture *fixture)
 {
-    return wish_cancel(fixture, "", "");
+    return cancel_decision(fixture, "", "");
 }
 
 static API(Decision) *
 cancel_of_bad_run(struct fixture *fixture)
 {
-    return wish_cancel(fixture, "other", NO_UUID);
+    return cancel_decision(fixture, "other", NO_UUID);
 }
 
 static API(Decision) *
 cancel_in_no_domain(struct fixture *fixture)
 {
-    API(Decision) *decision = wish_cancel(fixture, "other", "");
+    API(Decision) *decision = cancel_decision(fixture, "other", "");
     decision->request_cancel_external_workflow_execution_decision_attributes->domain = "nowhere";
     return decision;
 }
@@ -158,7 +159,7 @@ TEST(cross, an_input_over_the_limit_fails_the_run, "A-251")
 {
     scoped(fixture_drop) struct fixture *fixture = fixture_new();
     fixture_configure(fixture, "limit.blobSize.error: [{value: 4}]\n");
-    API(Decision) *decision = wish_child(fixture, "kid");
+    API(Decision) *decision = child_decision(fixture, "kid");
     decision->start_child_workflow_execution_decision_attributes->input =
         fixture_payload(fixture, "12345");
     calls_begin(fixture, decision);
@@ -211,8 +212,8 @@ open_two(struct fixture *fixture, struct two_domains *two, bool is_global)
     domain_drop(own);
     two->twin = domain_in(fixture, "twin", "east", is_global);
     two->alien = domain_in(fixture, "alien", "west", is_global);
-    fixture->facts.find_domain = find_two;
-    fixture->facts.find_domain_context = two;
+    fixture->context.find_domain = find_two;
+    fixture->context.find_domain_context = two;
     fixture_begin(fixture);
 }
 
@@ -228,8 +229,9 @@ TEST(cross, another_domain_must_live_in_the_same_cluster, "A-100", "A-171")
     scoped(fixture_drop) struct fixture *fixture = fixture_new();
     struct two_domains two;
     open_two(fixture, &two, false);
-    API(Decision) *child = wish_child(fixture, "kid"), *cancel = wish_cancel(fixture, "x", ""),
-                  *signal = wish_signal(fixture, "x", "", "s");
+    API(Decision) *child = child_decision(fixture, "kid"),
+                  *cancel = cancel_decision(fixture, "x", ""),
+                  *signal = signal_decision(fixture, "x", "", "s");
     char **names[] = {
         &child->start_child_workflow_execution_decision_attributes->domain,
         &signal->signal_external_workflow_execution_decision_attributes->domain,
@@ -259,7 +261,7 @@ TEST(cross, a_child_in_another_global_domain_is_refused, "A-170")
     scoped(fixture_drop) struct fixture *fixture = fixture_new();
     struct two_domains two;
     open_two(fixture, &two, true);
-    API(Decision) *child = wish_child(fixture, "kid");
+    API(Decision) *child = child_decision(fixture, "kid");
     child->start_child_workflow_execution_decision_attributes->domain = "twin";
     decide_there(fixture, child);
     calls_expect_refused(fixture, BAD_CHILD,
@@ -271,34 +273,34 @@ TEST(cross, a_child_in_another_global_domain_is_refused, "A-170")
 
 /* --- a parent ---- */
 
-struct child_news {
+struct child_report {
     int64_t initiated_id;
     const char *run_id;
     struct child_close close;
 };
 
 static struct error *
-hear_started(void *context, struct step *step)
+decide_child_started(void *context, struct step *step)
 {
-    const struct child_news *news = context;
-    return command_child_started(step, news->initiated_id, news->run_id);
+    const struct child_report *report = context;
+    return command_child_started(step, report->initiated_id, report->run_id);
 }
 
 static struct error *
-hear_closed(void *context, struct step *step)
+decide_child_closed(void *context, struct step *step)
 {
-    const struct child_news *news = context;
-    return command_child_closed(step, news->initiated_id, &news->close);
+    const struct child_report *report = context;
+    return command_child_closed(step, report->initiated_id, &report->close);
 }
 
-static struct child_news
-news_of(struct fixture *fixture)
+static struct child_report
+child_report_of(struct fixture *fixture)
 {
     API(HistoryEvent) *end = message_new(fixture->arena, API_TYPE(history_event));
     end->attributes_case = EVENT_KIND(WORKFLOW_EXECUTION_COMPLETED);
     end->workflow_execution_completed_event_attributes =
         message_new(fixture->arena, API_TYPE(workflow_execution_completed_event_attributes));
-    return (struct child_news){
+    return (struct child_report){
         .initiated_id = 5,
         .run_id = "first-run",
         .close = {.workflow_id = "kid",
@@ -311,12 +313,12 @@ news_of(struct fixture *fixture)
 TEST(cross, a_start_and_an_end_that_wait_behind_a_decision_keep_their_order, "A-084", "A-086")
 {
     scoped(fixture_drop) struct fixture *fixture = fixture_new();
-    calls_begin(fixture, wish_child(fixture, "kid"));
+    calls_begin(fixture, child_decision(fixture, "kid"));
     EXPECT_OK(fixture_signal(fixture, "go", ""));
     EXPECT(fixture_poll_decision(fixture));
-    struct child_news news = news_of(fixture);
-    EXPECT_OK(fixture_step(fixture, hear_started, &news));
-    EXPECT_OK(fixture_step(fixture, hear_closed, &news));
+    struct child_report report = child_report_of(fixture);
+    EXPECT_OK(fixture_step(fixture, decide_child_started, &report));
+    EXPECT_OK(fixture_step(fixture, decide_child_closed, &report));
     EXPECT_OK(fixture_signal(fixture, "late", ""));
     EXPECT_OK(fixture_complete(fixture, fixture_marker(fixture, "m")));
     EXPECT_HISTORY(fixture, FIRST_FOUR " StartChildWorkflowExecutionInitiated "
@@ -333,11 +335,11 @@ TEST(cross, a_start_and_an_end_that_wait_behind_a_decision_keep_their_order, "A-
 TEST(cross, a_parent_that_hears_of_the_end_first_hears_of_both)
 {
     scoped(fixture_drop) struct fixture *fixture = fixture_new();
-    calls_begin(fixture, wish_child(fixture, "kid"));
-    struct child_news news = news_of(fixture);
-    EXPECT_OK(fixture_step(fixture, hear_closed, &news));
-    EXPECT_OK(fixture_step(fixture, hear_started, &news)); /* too late */
-    EXPECT_OK(fixture_step(fixture, hear_closed, &news));  /* a repeat */
+    calls_begin(fixture, child_decision(fixture, "kid"));
+    struct child_report report = child_report_of(fixture);
+    EXPECT_OK(fixture_step(fixture, decide_child_closed, &report));
+    EXPECT_OK(fixture_step(fixture, decide_child_started, &report)); /* too late */
+    EXPECT_OK(fixture_step(fixture, decide_child_closed, &report));  /* a repeat */
     EXPECT_HISTORY(fixture, FIRST_FOUR " StartChildWorkflowExecutionInitiated "
                                        "ChildWorkflowExecutionStarted "
                                        "ChildWorkflowExecutionCompleted DecisionTaskScheduled");
@@ -353,11 +355,11 @@ TEST(cross, a_parent_that_hears_of_the_end_first_hears_of_both)
 TEST(cross, news_for_a_closed_parent_are_refused)
 {
     scoped(fixture_drop) struct fixture *fixture = fixture_new();
-    calls_begin(fixture, wish_child(fixture, "kid"));
+    calls_begin(fixture, child_decision(fixture, "kid"));
     EXPECT_OK(fixture_terminate(fixture));
-    struct child_news news = news_of(fixture);
-    EXPECT_KIND(fixture_step(fixture, hear_started, &news), ERR_ALREADY_COMPLETED);
-    EXPECT_KIND(fixture_step(fixture, hear_closed, &news), ERR_ALREADY_COMPLETED);
+    struct child_report report = child_report_of(fixture);
+    EXPECT_KIND(fixture_step(fixture, decide_child_started, &report), ERR_ALREADY_COMPLETED);
+    EXPECT_KIND(fixture_step(fixture, decide_child_closed, &report), ERR_ALREADY_COMPLETED);
 }
 
 /* --- rows ---- */
@@ -365,43 +367,44 @@ TEST(cross, news_for_a_closed_parent_are_refused)
 TEST(cross, a_close_leaves_rows_for_the_children_that_do_not_live_on)
 {
     scoped(fixture_drop) struct fixture *fixture = fixture_new();
-    API(Decision) *abandoned = wish_child(fixture, "free");
+    API(Decision) *abandoned = child_decision(fixture, "free");
     abandoned->start_child_workflow_execution_decision_attributes->parent_close_policy =
         POLICY(ABANDON);
-    calls_begin(fixture, wish_child(fixture, "kid"), abandoned);
-    struct child_news news = news_of(fixture);
-    EXPECT_OK(fixture_step(fixture, hear_started, &news));
+    calls_begin(fixture, child_decision(fixture, "kid"), abandoned);
+    struct child_report report = child_report_of(fixture);
+    EXPECT_OK(fixture_step(fixture, decide_child_started, &report));
     EXPECT_OK(fixture_terminate(fixture));
     EXPECT(fixture_task(fixture, TRANSFER(END_CHILDREN)) != NULL);
     EXPECT(fixture_task(fixture, TRANSFER(START_CHILD)) != NULL); /* "free" is not started yet */
     EXPECT(fixture_task(fixture, TRANSFER(TELL_PARENT)) == NULL);
 }
 
-struct end_news {
+struct external_report {
     int64_t initiated_id;
     enum external_end end;
 };
 
 static struct error *
-hear_end(void *context, struct step *step)
+decide_end_external(void *context, struct step *step)
 {
-    const struct end_news *news = context;
-    return command_end_external(step, news->initiated_id, news->end);
+    const struct external_report *report = context;
+    return command_end_external(step, report->initiated_id, report->end);
 }
 
 TEST(cross, a_signal_on_its_way_is_a_record_and_a_row_until_its_end)
 {
     scoped(fixture_drop) struct fixture *fixture = fixture_new();
-    calls_begin(fixture, wish_signal(fixture, "other", "", "s"), wish_cancel(fixture, "other", ""));
+    calls_begin(fixture, signal_decision(fixture, "other", "", "s"),
+                cancel_decision(fixture, "other", ""));
     const STORED(PendingExternal) *signal = run_find_external(fixture_run(fixture), 5),
                                   *cancel = run_find_external(fixture_run(fixture), 6);
     EXPECT(signal != NULL && cancel != NULL && cancel->is_cancel);
     struct uuid uuid;
     EXPECT(uuid_parse(slice_text(signal->request_id), &uuid));
     EXPECT(strcmp(signal->request_id, cancel->request_id) != 0);
-    struct end_news news = {5, EXTERNAL_DELIVERED};
-    EXPECT_OK(fixture_step(fixture, hear_end, &news));
-    EXPECT_OK(fixture_step(fixture, hear_end, &news)); /* a repeat */
+    struct external_report report = {5, EXTERNAL_DELIVERED};
+    EXPECT_OK(fixture_step(fixture, decide_end_external, &report));
+    EXPECT_OK(fixture_step(fixture, decide_end_external, &report)); /* a repeat */
     EXPECT_EQ(fixture_task(fixture, TRANSFER(EXTERNAL))->schedule_id, 6);
     EXPECT_OK(fixture_terminate(fixture)); /* nobody waits for it any more */
     EXPECT(fixture_task(fixture, TRANSFER(EXTERNAL)) == NULL);
@@ -426,7 +429,7 @@ start_as_child(void *context, struct step *step)
 }
 
 static struct error *
-hear_parent(void *context, struct step *step)
+decide_parent_knows(void *context, struct step *step)
 {
     return command_parent_knows(step, context);
 }
@@ -447,14 +450,14 @@ TEST(cross, a_child_has_no_decision_until_its_parent_knows_it, "A-159")
     EXPECT_HISTORY(fixture, "WorkflowExecutionStarted WorkflowExecutionSignaled");
     struct origin stranger = {
         .workflow_id = "parent", .run_id = "another-run", .is_child_only = true};
-    EXPECT_KIND(fixture_step(fixture, hear_parent, &stranger), ERR_ENTITY_NOT_EXISTS);
+    EXPECT_KIND(fixture_step(fixture, decide_parent_knows, &stranger), ERR_ENTITY_NOT_EXISTS);
     struct origin other_child = {
         .workflow_id = "parent", .run_id = "parent-run", .is_child_only = true, .child_id = 8};
-    EXPECT_KIND(fixture_step(fixture, hear_parent, &other_child), ERR_ENTITY_NOT_EXISTS);
+    EXPECT_KIND(fixture_step(fixture, decide_parent_knows, &other_child), ERR_ENTITY_NOT_EXISTS);
     struct origin parent = {
         .workflow_id = "parent", .run_id = "parent-run", .is_child_only = true, .child_id = 7};
-    EXPECT_OK(fixture_step(fixture, hear_parent, &parent));
-    EXPECT_OK(fixture_step(fixture, hear_parent, &parent)); /* a repeat */
+    EXPECT_OK(fixture_step(fixture, decide_parent_knows, &parent));
+    EXPECT_OK(fixture_step(fixture, decide_parent_knows, &parent)); /* a repeat */
     EXPECT_HISTORY(fixture, "WorkflowExecutionStarted WorkflowExecutionSignaled "
                             "DecisionTaskScheduled");
 }
@@ -486,7 +489,7 @@ TEST(cross, a_close_tells_the_parent_and_going_on_does_not, "A-165")
 {
     scoped(fixture_drop) struct fixture *fixture = waiting_child();
     struct origin parent = {.workflow_id = "parent", .run_id = "parent-run"};
-    EXPECT_OK(fixture_step(fixture, hear_parent, &parent));
+    EXPECT_OK(fixture_step(fixture, decide_parent_knows, &parent));
     EXPECT(fixture_poll_decision(fixture));
     EXPECT_OK(fixture_complete(fixture, fixture_continue_as_new(fixture)));
     EXPECT(fixture_task(fixture, TRANSFER(TELL_PARENT)) == NULL);

@@ -1,6 +1,6 @@
 /* Attempts of decision tasks, their timeouts, and heartbeats. */
 #include "base/check.h"
-#include "engine/command/fixture.h"
+#include "engine/command/test/fixture.h"
 #include "engine/run/apply.h"
 #include "wire/message.h"
 #include "wire/presence.h"
@@ -108,10 +108,10 @@ TEST(decision_attempt, an_attempt_that_completes_is_stored_with_the_times_its_wo
 {
     scoped(fixture_drop) struct fixture *fixture = deciding_run();
     EXPECT_OK(fixture_fail_decision(fixture));
-    int64_t scheduled = fixture->facts.now;
+    int64_t scheduled = fixture->context.now;
     fixture_advance(fixture, 2);
     EXPECT(fixture_poll_decision(fixture));
-    int64_t started = fixture->facts.now;
+    int64_t started = fixture->context.now;
     fixture_advance(fixture, 3);
     EXPECT_OK(fixture_complete(fixture, fixture_complete_run(fixture)));
     EXPECT_HISTORY(fixture, FIRST_THREE " DecisionTaskFailed DecisionTaskScheduled "
@@ -119,7 +119,7 @@ TEST(decision_attempt, an_attempt_that_completes_is_stored_with_the_times_its_wo
                                         "WorkflowExecutionCompleted");
     EXPECT_EQ(fixture_event_time(fixture_event(fixture, 5)), scheduled);
     EXPECT_EQ(fixture_event_time(fixture_event(fixture, 6)), started);
-    EXPECT_EQ(fixture_event_time(fixture_event(fixture, 7)), fixture->facts.now);
+    EXPECT_EQ(fixture_event_time(fixture_event(fixture, 7)), fixture->context.now);
     EXPECT_EQ(fixture_event(fixture, 5)->decision_task_scheduled_event_attributes->attempt, 1);
     EXPECT_EQ(fixture_event_time(fixture->decision.transient_scheduled), scheduled);
     EXPECT_EQ(fixture_event_time(fixture->decision.transient_started), started);
@@ -129,8 +129,8 @@ TEST(decision_attempt, an_attempt_that_completes_is_stored_with_the_times_its_wo
 TEST(decision_attempt, times_of_events_never_go_back_even_if_the_clock_does, "A-240")
 {
     scoped(fixture_drop) struct fixture *fixture = deciding_run();
-    int64_t last = fixture->facts.now;
-    fixture->facts.now -= 50 * FIXTURE_SECOND;
+    int64_t last = fixture->context.now;
+    fixture->context.now -= 50 * FIXTURE_SECOND;
     EXPECT_OK(fixture_fail_decision(fixture));
     EXPECT(fixture_poll_decision(fixture));
     EXPECT_EQ(fixture->decision.scheduled_time, last);
@@ -164,7 +164,7 @@ TEST(decision_attempt, under_a_new_failover_version_an_attempt_is_in_the_history
 {
     scoped(fixture_drop) struct fixture *fixture = deciding_run();
     EXPECT_OK(fixture_fail_decision(fixture));
-    fixture->facts.event_version = 11;
+    fixture->context.event_version = 11;
     EXPECT(fixture_poll_decision(fixture));
     EXPECT_EQ(fixture->decision.attempt, 0);
     EXPECT_HISTORY(fixture, FIRST_THREE " DecisionTaskFailed DecisionTaskScheduled "
@@ -172,8 +172,8 @@ TEST(decision_attempt, under_a_new_failover_version_an_attempt_is_in_the_history
     EXPECT_OK(fixture_fail_decision(fixture));
     EXPECT(fixture_poll_decision(fixture));
     EXPECT_EQ(fixture->decision.attempt, 1);
-    fixture->facts.event_version = 21;
-    EXPECT_OK(fixture_fail_decision(fixture)); /* scheduled anew, by the new version */
+    fixture->context.event_version = 21;
+    EXPECT_OK(fixture_fail_decision(fixture)); /* scheduled again, by the new version */
     EXPECT_EQ(fixture_run(fixture)->core->decision->attempt, 0);
     EXPECT_EQ(fixture_event(fixture, 8)->version, 21);
 }
@@ -316,9 +316,9 @@ TEST(decision_attempt, heartbeats_keep_a_decision_until_their_time_is_over, "A-0
         EXPECT(fixture->completed.has_started_decision);
     }
     fixture_advance(fixture, 1);
-    struct error *told = fixture_respond(fixture, heartbeat);
-    EXPECT_KIND(told, ERR_ENTITY_NOT_EXISTS);
-    EXPECT_TEXT(told->message, "decision heartbeat timeout");
+    struct error *refusal = fixture_respond(fixture, heartbeat);
+    EXPECT_KIND(refusal, ERR_ENTITY_NOT_EXISTS);
+    EXPECT_TEXT(refusal->message, "decision heartbeat timeout");
     EXPECT(!fixture->completed.has_started_decision);
     const STORED(RunRecord) *core = fixture_run(fixture)->core;
     EXPECT_TEXT(event_name(fixture_event(fixture, core->next_event_id - 1)->attributes_case),

@@ -2,8 +2,8 @@
  *
  * What is at stake: a worker that knows nothing of a workflow's type answers in a millisecond;
  * tried again at once, one such workflow keeps a worker and a shard busy for ever. */
-#include "engine/command/fixture.h"
 #include "engine/command/inside.h"
+#include "engine/command/test/fixture.h"
 #include "wire/message.h"
 #include "wire/presence.h"
 
@@ -125,13 +125,13 @@ TEST(decision_pause, a_completed_decision_ends_it)
 }
 
 static struct error *
-decide_settle(void *context, struct step *step)
+decide_take_over(void *context, struct step *step)
 {
     EXPECT(context == NULL);
     struct mutation *mutation;
     struct error *err = step_open_run(step, &mutation);
     if (err == NULL)
-        command_settle(step, false);
+        command_take_over(step, false);
     return err;
 }
 
@@ -139,9 +139,9 @@ TEST(decision_pause, a_run_that_moves_to_another_cluster_begins_again)
 {
     scoped(fixture_drop) struct fixture *fixture = patient_run();
     EXPECT_EQ(fail_at_once(fixture), 4);
-    fixture->facts.event_version = 11;
-    EXPECT(settle_is_needed(fixture_run(fixture)));
-    EXPECT_OK(fixture_step(fixture, decide_settle, NULL));
+    fixture->context.event_version = 11;
+    EXPECT(take_over_is_needed(fixture_run(fixture)));
+    EXPECT_OK(fixture_step(fixture, decide_take_over, NULL));
     EXPECT(fixture_poll_decision(fixture));
     EXPECT_EQ(fixture->decision.attempt, 0);
 }

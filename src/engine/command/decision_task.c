@@ -8,20 +8,20 @@
 #include "base/check.h"
 #include "engine/command/inside.h"
 #include "engine/run/print.h"
-#include "fiber/mark.h"
+#include "fiber/probe.h"
 #include "wire/message.h"
 #include "wire/presence.h"
 
 /* A decision that its worker fails is tried again at once so many times, then after a pause that
- * doubles. Cadence's server has no such pause: its Go client lets later attempts time out, and only
- * their timeout grows. Other clients report every failure, and a list that is refused comes back as
- * fast as the worker decides. Seconds. */
+ * doubles (seconds). Cadence's server has no such pause: its Go client lets later attempts time
+ * out, and their timeout grows. But other clients report every failure, and a list that is refused
+ * comes back as fast as the worker decides. */
 #define RETRY_AT_ONCE     3
 #define RETRY_PAUSE_FIRST 1
 #define RETRY_PAUSE_MAX   300
 #define RETRY_REASON_MAX  200 /* bytes of a reason that are kept */
 #define SECOND            1000000000LL
-/* How the timeout of a decision grows that fails again and again, seconds. */
+/* How the timeout of a decision that fails again and again grows, seconds. */
 #define RETRY_TIMEOUT_FIRST 60
 #define RETRY_TIMEOUT_MAX   300
 #define RETRY_JITTER_PART   5 /* one fifth of it is chance */
@@ -51,14 +51,14 @@ decision_has_new_version(const struct mutation *mutation)
 {
     const STORED(RunRecord) *core = mutation_run(mutation)->core;
     return core->n_versions > 0 && core->versions[core->n_versions - 1]->event_version !=
-                                       mutation_facts(mutation)->event_version;
+                                       mutation_context(mutation)->event_version;
 }
 
 /* Now, but not before the newest event. */
 static int64_t
 decision_now(const struct mutation *mutation)
 {
-    int64_t now = mutation_facts(mutation)->now;
+    int64_t now = mutation_context(mutation)->now;
     int64_t last = mutation_run(mutation)->core->last_event_time;
     return now > last ? now : last;
 }
@@ -68,6 +68,7 @@ static void
 decision_forget(struct mutation *mutation)
 {
     STORED(RunRecord) *core = mutation_core(mutation);
+    check(core->decision->attempt > 0);
     mutation_drop_transfer(mutation, core->decision->row);
     core->decision = NULL;
 }
@@ -84,6 +85,7 @@ decision_write_scheduled(struct mutation *mutation, const API(TaskList) *list, i
     attributes->task_list = command_name_list(list, mutation_arena(mutation));
     attributes->start_to_close_timeout = presence_make_duration(mutation_arena(mutation), timeout);
     attributes->attempt = attempt;
+    check(attempt >= 0);
     if (time != 0)
         event->event_time = presence_make_timestamp(mutation_arena(mutation), time);
     return mutation_add_event(mutation, event);
@@ -107,8 +109,9 @@ decision_schedule_transient(struct mutation *mutation)
 {
     struct run *run = mutation_run(mutation);
     STORED(RunRecord) *core = mutation_core(mutation);
+    check(core->decision_attempt > 0 && !run_has_buffered(run));
     STORED(PendingDecision) *decision = message_new(run->arena, STORED_TYPE(pending_decision));
-    decision->event_version = mutation_facts(mutation)->event_version;
+    decision->event_version = mutation_context(mutation)->event_version;
     decision->schedule_id = core->next_event_id;
     decision->started_id = EVENT_NONE;
     decision->timeout = core->decision_timeout;
@@ -153,7 +156,8 @@ decision_schedule(struct mutation *mutation, int64_t original_scheduled_time)
 static void
 decision_limit_buffered(struct mutation *mutation)
 {
-    int64_t limit = facts_integer(mutation_facts(mutation), DYNAMIC_BUFFERED_EVENTS_MAX);
+    int64_t limit = run_context_integer(mutation_context(mutation), DYNAMIC_BUFFERED_EVENTS_MAX);
+    check(run_has_started_decision(mutation_run(mutation)));
     if ((int64_t)map64_count(mutation_run(mutation)->buffered) <= limit)
         return;
     decision_fail(mutation, &(struct decision_failure){
@@ -200,6 +204,7 @@ decision_make_ordinary(struct mutation *mutation)
 {
     STORED(RunRecord) *core = mutation_core(mutation);
     STORED(PendingDecision) old = *core->decision;
+    check(old.started_id == EVENT_NONE);
     decision_forget(mutation);
     decision_write_scheduled(mutation, old.task_list, old.timeout, 0, 0);
     mutation_change_decision(mutation)->original_scheduled_time = old.original_scheduled_time;
@@ -210,9 +215,11 @@ decision_start_transient(struct mutation *mutation, const char *request_id, cons
 {
     struct run *run = mutation_run(mutation);
     STORED(PendingDecision) *decision = mutation_change_decision(mutation);
+    check(decision->attempt > 0 && decision->started_id == EVENT_NONE);
+    check(decision->schedule_id == run->core->next_event_id);
     mutation_drop_transfer(mutation, decision->row);
     decision->row = 0;
-    decision->event_version = mutation_facts(mutation)->event_version;
+    decision->event_version = mutation_context(mutation)->event_version;
     decision->started_id = decision->schedule_id + 1;
     decision->started_time = decision_now(mutation);
     decision->request_id = run_keep_text(run, request_id);
@@ -231,7 +238,7 @@ decision_attempt_timeout(const struct mutation *mutation, int32_t attempt)
     if (timeout > RETRY_TIMEOUT_MAX)
         timeout = RETRY_TIMEOUT_MAX;
     int64_t chance = timeout / RETRY_JITTER_PART;
-    struct random *random = mutation_facts(mutation)->random;
+    struct random *random = mutation_context(mutation)->random;
     return timeout - chance + (int64_t)random_below(random, (uint64_t)chance);
 }
 
@@ -281,6 +288,7 @@ decision_complete(struct mutation *mutation,
     attributes->execution_context = request->execution_context;
     int64_t completed_id = mutation_add_event(mutation, event);
     mutation_core(mutation)->decision_attempt = 0;
+    check(completed_id > started_id && started_id > schedule_id);
     decision_arrive(mutation, wanted);
     return completed_id;
 }
@@ -289,6 +297,7 @@ static void
 decision_write_failed(struct mutation *mutation, const struct decision_failure *failure)
 {
     const STORED(PendingDecision) *decision = mutation_run(mutation)->core->decision;
+    check(decision->started_id > decision->schedule_id);
     API(HistoryEvent) *event = mutation_new_event(mutation, EVENT_KIND(DECISION_TASK_FAILED));
     API(DecisionTaskFailedEventAttributes) *attributes =
         event->decision_task_failed_event_attributes;
@@ -338,7 +347,7 @@ decision_pause_seconds(int32_t attempt)
     return pause < RETRY_PAUSE_MAX ? pause : RETRY_PAUSE_MAX;
 }
 
-/* "BAD_BINARY: why", cut, and without what would spoil a line. */
+/* "BAD_BINARY: why", cut, with what does not print replaced. */
 static char *
 decision_reason(struct run *run, const struct decision_failure *failure)
 {
@@ -360,14 +369,14 @@ decision_pause(struct mutation *mutation, const struct decision_failure *failure
 {
     struct run *run = mutation_run(mutation);
     STORED(RunRecord) *core = mutation_core(mutation);
-    check(core->decision == NULL);
+    check(core->decision == NULL && core->decision_retry_time == 0);
     int64_t pause = decision_pause_seconds(core->decision_attempt);
-#ifdef CADENZA_PLANT_failed_at_once
+#ifdef CADENZA_FAULT_failed_at_once
     pause = 0;
 #endif
     if (pause == 0 || !run_is_open(run) || run_has_buffered(run))
         return false;
-    mark("failed_decision_waits");
+    probe("failed_decision_waits");
     core->decision_retry_time = decision_now(mutation) + pause * SECOND;
     core->decision_failure = decision_reason(run, failure);
     return true;
@@ -377,7 +386,7 @@ void
 decision_retry_due(struct mutation *mutation)
 {
     STORED(RunRecord) *core = mutation_core(mutation);
-    check(core->decision == NULL && core->decision_retry_time <= mutation_facts(mutation)->now);
+    check(core->decision == NULL && core->decision_retry_time <= mutation_context(mutation)->now);
     core->decision_retry_time = 0;
     decision_schedule(mutation, 0);
 }
@@ -408,7 +417,8 @@ decision_time_out(struct mutation *mutation, API(TimeoutType) type)
     else
         decision_end_transient(mutation);
     decision_arrive(mutation, wanted);
-    if (is_started && facts_flag(mutation_facts(mutation), DYNAMIC_ENFORCE_DECISION_ATTEMPTS))
+    if (is_started &&
+        run_context_flag(mutation_context(mutation), DYNAMIC_ENFORCE_DECISION_ATTEMPTS))
         decision_limit_attempts(mutation, "Decision attempt exceeds limit. Last decision attempt "
                                           "failed due to start-to-close timeout.");
 }
@@ -416,7 +426,8 @@ decision_time_out(struct mutation *mutation, API(TimeoutType) type)
 void
 decision_limit_attempts(struct mutation *mutation, const char *details)
 {
-    int64_t limit = facts_integer(mutation_facts(mutation), DYNAMIC_DECISION_ATTEMPTS_MAX);
+    int64_t limit = run_context_integer(mutation_context(mutation), DYNAMIC_DECISION_ATTEMPTS_MAX);
+    check(!run_has_pending_decision(mutation_run(mutation)));
     if (limit <= 0 || mutation_run(mutation)->core->decision_attempt <= limit)
         return;
     run_terminate(mutation, "DECISION_ATTEMPTS_EXCEEDS_LIMIT",

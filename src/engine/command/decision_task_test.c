@@ -1,6 +1,6 @@
 /* The life of decision tasks: start and completion. */
 #include "base/check.h"
-#include "engine/command/fixture.h"
+#include "engine/command/test/fixture.h"
 #include "wire/message.h"
 #include "wire/presence.h"
 

@@ -9,8 +9,9 @@
 
 #define DECISION_KIND(name) API_VALUE(DECISION__ATTRIBUTES_##name##_DECISION_ATTRIBUTES)
 
-typedef void decision_handler(struct deciding *deciding, const API(Decision) *decision);
+typedef void decision_handler(struct decision_list *decision_list, const API(Decision) *decision);
 
+/* Each handler is in the file of its name: decide_start_timer in start_timer.c. */
 static const struct {
     API(Decision__AttributesCase) kind;
     decision_handler *handle;
@@ -40,64 +41,71 @@ find_handler(API(Decision__AttributesCase) kind)
 }
 
 void
-deciding_refuse(struct deciding *deciding, API(DecisionTaskFailedCause) cause, const char *format,
-                ...)
+decision_list_refuse(struct decision_list *decision_list, API(DecisionTaskFailedCause) cause,
+                     const char *format, ...)
 {
-    check(!deciding->is_bad);
+    check(!decision_list->is_bad && !decision_list->is_closed);
+    check(decision_list->run_failure_reason == NULL);
     va_list arguments;
     va_start(arguments, format);
-    deciding->is_bad = true;
-    deciding->bad = (struct decision_failure){
+    decision_list->is_bad = true;
+    decision_list->bad = (struct decision_failure){
         .cause = cause,
-        .details = arena_vformat(deciding->step->arena, format, arguments),
+        .details = arena_vformat(decision_list->step->arena, format, arguments),
     };
     va_end(arguments);
 }
 
 bool
-deciding_may_close(struct deciding *deciding, const char *what)
+decision_list_may_close(struct decision_list *decision_list, const char *what)
 {
-    if (!deciding->has_unhandled)
+    if (!decision_list->has_unhandled)
         return true;
-    deciding_refuse(deciding, FAILED_CAUSE(UNHANDLED_DECISION),
-                    "cannot %s, new pending decisions were scheduled while this decision was "
-                    "processing",
-                    what);
+    decision_list_refuse(decision_list, FAILED_CAUSE(UNHANDLED_DECISION),
+                         "cannot %s, new pending decisions were scheduled while this decision was "
+                         "processing",
+                         what);
     return false;
 }
 
 bool
-deciding_may_hold(struct deciding *deciding, size_t size, const char *what)
+decision_list_may_hold(struct decision_list *decision_list, size_t size, const char *what)
 {
-    if ((int64_t)size <= facts_integer(deciding->step->facts, DYNAMIC_BLOB_SIZE_ERROR))
+    if ((int64_t)size <= run_context_integer(decision_list->step->context, DYNAMIC_BLOB_SIZE_ERROR))
         return true;
-    deciding->run_failure_reason = "DECISION_BLOB_SIZE_EXCEEDS_LIMIT";
-    deciding->run_failure_details =
-        arena_format(deciding->step->arena, "%s exceeds size limit.", what);
+    check(!decision_list->is_bad && !decision_list->is_closed);
+    decision_list->run_failure_reason = "DECISION_BLOB_SIZE_EXCEEDS_LIMIT";
+    decision_list->run_failure_details =
+        arena_format(decision_list->step->arena, "%s exceeds size limit.", what);
     return false;
 }
 
 struct error *
-decisions_take(struct deciding *deciding, API(Decision) *const *decisions, size_t count)
+decisions_take(struct decision_list *decision_list, API(Decision) *const *decisions, size_t count)
 {
     /* A list that holds something unknown changes nothing, wherever in the list it is. */
     for (size_t i = 0; i < count; i++)
         if (find_handler(decisions[i]->attributes_case) == NULL)
-            return error_new(deciding->step->arena, ERR_BAD_REQUEST, "Unknown decision type: %d",
-                             (int)decisions[i]->attributes_case);
+            return error_new(decision_list->step->arena, ERR_BAD_REQUEST,
+                             "Unknown decision type: %d", (int)decisions[i]->attributes_case);
     for (size_t i = 0; i < count; i++) {
-        const char *fault = deciding->child_faults == NULL ? NULL : deciding->child_faults[i];
+        const char *fault =
+            decision_list->child_faults == NULL ? NULL : decision_list->child_faults[i];
         if (fault != NULL)
-            deciding_refuse(deciding, FAILED_CAUSE(BAD_START_CHILD_EXECUTION_ATTRIBUTES), "%s",
-                            fault);
+            decision_list_refuse(decision_list, FAILED_CAUSE(BAD_START_CHILD_EXECUTION_ATTRIBUTES),
+                                 "%s", fault);
         else
-            find_handler(decisions[i]->attributes_case)(deciding, decisions[i]);
+            find_handler(decisions[i]->attributes_case)(decision_list, decisions[i]);
         /* A timer that is cancelled takes its buffered event along. */
-        deciding->has_unhandled = run_has_buffered(mutation_run(deciding->mutation));
-        if (deciding->is_bad || deciding->is_closed || deciding->run_failure_reason != NULL)
+        decision_list->has_unhandled = run_has_buffered(mutation_run(decision_list->mutation));
+        check(decision_list->is_bad + decision_list->is_closed +
+                  (decision_list->run_failure_reason != NULL) <=
+              1);
+        if (decision_list->is_bad || decision_list->is_closed ||
+            decision_list->run_failure_reason != NULL)
             break;
     }
-    check(deciding->is_bad ||
-          deciding->is_closed == !run_is_open(mutation_run(deciding->mutation)));
+    check(decision_list->is_bad ||
+          decision_list->is_closed == !run_is_open(mutation_run(decision_list->mutation)));
     return NULL;
 }

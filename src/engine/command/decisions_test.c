@@ -1,6 +1,6 @@
 /* Lists of decisions: the good, the bad and the unknown. */
 #include "base/check.h"
-#include "engine/command/fixture.h"
+#include "engine/command/test/fixture.h"
 #include "wire/maps.h"
 #include "wire/message.h"
 #include "wire/presence.h"

@@ -1,5 +1,6 @@
 /* external.c - the decisions to signal another workflow and to ask for its end, and what became of
  * them. The delivery is work of the outbox. */
+#include "base/check.h"
 #include "engine/command/target.h"
 #include "wire/errors.h"
 #include "wire/message.h"
@@ -17,64 +18,69 @@
 /* ---- decisions ---- */
 
 void
-decide_signal_external(struct deciding *deciding, const API(Decision) *decision)
+decide_signal_external(struct decision_list *decision_list, const API(Decision) *decision)
 {
-    const API(SignalExternalWorkflowExecutionDecisionAttributes) *wish =
+    const API(SignalExternalWorkflowExecutionDecisionAttributes) *request =
         decision->signal_external_workflow_execution_decision_attributes;
-    if (target_find_domain(deciding, wish->domain, BAD_SIGNAL,
+    if (target_find_domain(decision_list, request->domain, BAD_SIGNAL,
                            "Unable to signal workflow across domain:") == NULL)
         return;
-    const char *fault = wish->workflow_execution == NULL
-                            ? "Execution is nil on decision."
-                            : target_find_fault(deciding, wish->domain, wish->workflow_execution);
-    if (fault == NULL && wish->signal_name[0] == '\0')
+    const char *fault =
+        request->workflow_execution == NULL
+            ? "Execution is nil on decision."
+            : target_find_fault(decision_list, request->domain, request->workflow_execution);
+    if (fault == NULL && request->signal_name[0] == '\0')
         fault = "SignalName is not set on decision.";
     if (fault != NULL) {
-        deciding_refuse(deciding, BAD_SIGNAL, "%s", fault);
+        decision_list_refuse(decision_list, BAD_SIGNAL, "%s", fault);
         return;
     }
-    if (!deciding_may_hold(deciding, wish->input == NULL ? 0 : wish->input->data.len,
-                           "SignalExternalWorkflowExecutionDecisionAttributes.Input"))
+    if (!decision_list_may_hold(decision_list,
+                                request->input == NULL ? 0 : request->input->data.len,
+                                "SignalExternalWorkflowExecutionDecisionAttributes.Input"))
         return;
     API(HistoryEvent) *event = mutation_new_event(
-        deciding->mutation, EVENT_KIND(SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_INITIATED));
+        decision_list->mutation, EVENT_KIND(SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_INITIATED));
     API(SignalExternalWorkflowExecutionInitiatedEventAttributes) *attributes =
         event->signal_external_workflow_execution_initiated_event_attributes;
-    attributes->decision_task_completed_event_id = deciding->completed_id;
-    attributes->domain = wish->domain;
-    attributes->workflow_execution = wish->workflow_execution;
-    attributes->signal_name = wish->signal_name;
-    attributes->input = wish->input;
-    attributes->control = wish->control;
-    attributes->child_workflow_only = wish->child_workflow_only;
-    mutation_add_event(deciding->mutation, event);
+    attributes->decision_task_completed_event_id = decision_list->completed_id;
+    attributes->domain = request->domain;
+    attributes->workflow_execution = request->workflow_execution;
+    attributes->signal_name = request->signal_name;
+    attributes->input = request->input;
+    attributes->control = request->control;
+    attributes->child_workflow_only = request->child_workflow_only;
+    int64_t initiated_id = mutation_add_event(decision_list->mutation, event);
+    check(run_find_external(mutation_run(decision_list->mutation), initiated_id) != NULL);
 }
 
 void
-decide_cancel_external(struct deciding *deciding, const API(Decision) *decision)
+decide_cancel_external(struct decision_list *decision_list, const API(Decision) *decision)
 {
-    const API(RequestCancelExternalWorkflowExecutionDecisionAttributes) *wish =
+    const API(RequestCancelExternalWorkflowExecutionDecisionAttributes) *request =
         decision->request_cancel_external_workflow_execution_decision_attributes;
-    if (target_find_domain(deciding, wish->domain, BAD_CANCEL,
+    if (target_find_domain(decision_list, request->domain, BAD_CANCEL,
                            "Unable to cancel workflow across domain:") == NULL)
         return;
-    const char *fault = wish->workflow_execution == NULL
-                            ? "WorkflowId is not set on decision."
-                            : target_find_fault(deciding, wish->domain, wish->workflow_execution);
+    const char *fault =
+        request->workflow_execution == NULL
+            ? "WorkflowId is not set on decision."
+            : target_find_fault(decision_list, request->domain, request->workflow_execution);
     if (fault != NULL) {
-        deciding_refuse(deciding, BAD_CANCEL, "%s", fault);
+        decision_list_refuse(decision_list, BAD_CANCEL, "%s", fault);
         return;
     }
     API(HistoryEvent) *event = mutation_new_event(
-        deciding->mutation, EVENT_KIND(REQUEST_CANCEL_EXTERNAL_WORKFLOW_EXECUTION_INITIATED));
+        decision_list->mutation, EVENT_KIND(REQUEST_CANCEL_EXTERNAL_WORKFLOW_EXECUTION_INITIATED));
     API(RequestCancelExternalWorkflowExecutionInitiatedEventAttributes) *attributes =
         event->request_cancel_external_workflow_execution_initiated_event_attributes;
-    attributes->decision_task_completed_event_id = deciding->completed_id;
-    attributes->domain = wish->domain;
-    attributes->workflow_execution = wish->workflow_execution;
-    attributes->control = wish->control;
-    attributes->child_workflow_only = wish->child_workflow_only;
-    mutation_add_event(deciding->mutation, event);
+    attributes->decision_task_completed_event_id = decision_list->completed_id;
+    attributes->domain = request->domain;
+    attributes->workflow_execution = request->workflow_execution;
+    attributes->control = request->control;
+    attributes->child_workflow_only = request->child_workflow_only;
+    int64_t initiated_id = mutation_add_event(decision_list->mutation, event);
+    check(run_find_external(mutation_run(decision_list->mutation), initiated_id) != NULL);
 }
 
 /* ---- what became of them ---- */
@@ -93,7 +99,7 @@ static char *
 domain_of(const struct mutation *mutation, const STORED(PendingExternal) *external)
 {
     bool is_own = external->domain_name[0] == '\0';
-    return is_own ? presence_make_text(mutation_facts(mutation)->domain->name)
+    return is_own ? presence_make_text(mutation_context(mutation)->domain->name)
                   : external->domain_name;
 }
 
@@ -164,6 +170,7 @@ command_end_external(struct step *step, int64_t initiated_id, enum external_end 
         add_cancel_end(mutation, external, end);
     else
         add_signal_end(mutation, external, end);
+    check(run_find_external(mutation_run(mutation), initiated_id) == NULL);
     decision_schedule_if_needed(mutation);
     return NULL;
 }

@@ -1,4 +1,5 @@
 /* fail_decision.c - a worker says that it cannot decide. */
+#include "base/check.h"
 #include "engine/command/inside.h"
 #include "wire/errors.h"
 #include "wire/message.h"
@@ -37,5 +38,7 @@ command_fail_decision(struct step *step, const struct task_name *task,
     decision_fail(mutation, &failed);
     if (!decision_pause(mutation, &failed))
         decision_schedule_if_needed(mutation);
+    check(run_has_pending_decision(mutation_run(mutation)) ||
+          mutation_run(mutation)->core->decision_retry_time != 0);
     return NULL;
 }

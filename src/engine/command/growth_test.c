@@ -3,11 +3,11 @@
  * What is at stake: a workflow with ten thousand pending activities or a hundred thousand events
  * stays usable. Method: the same turn of seven steps (a signal, a decision that schedules an
  * activity, its work, another decision) on runs of many sizes, through commands, applying and the
- * rows of the commit. Rows and bytes must not grow; CPU is printed, as is that of an alarm. */
+ * rows of the commit. Rows and bytes must not grow; CPU is printed, as is that of a wake-up. */
 #include <stdio.h>
 #include <time.h>
 
-#include "engine/command/activity_calls.h"
+#include "engine/command/test/activity_calls.h"
 #include "wire/message.h"
 
 #define TURNS 200
@@ -37,11 +37,11 @@ step(struct growth *growth, struct error *(*decide)(void *context, struct step *
     struct fixture *fixture = growth->fixture;
     arena_reset(growth->arena);
     struct step step = {.arena = growth->arena,
-                        .facts = &fixture->facts,
+                        .context = &fixture->context,
                         .domain_id = fixture->domain->id,
                         .workflow_id = "wf",
                         .current = fixture->current};
-    step.mutation = mutation_begin(growth->run, &fixture->facts, growth->arena);
+    step.mutation = mutation_begin(growth->run, &fixture->context, growth->arena);
     struct error *err = decide(context, &step);
     struct partition partition = {0};
     struct batch *batch = batch_new(growth->arena, partition, 1);
@@ -85,7 +85,7 @@ new_activity(struct completing *completing, struct arena *arena)
 {
     struct fixture lent = {.arena = arena};
     const char *id = arena_format(arena, "a%09u", completing->growth->count++);
-    return wish_activity(&lent, id, (struct wish_timeouts){3600, 3600, 3600, 0});
+    return activity_decision(&lent, id, (struct activity_timeouts){3600, 3600, 3600, 0});
 }
 
 static API(Decision) *
@@ -166,7 +166,7 @@ turn(struct growth *growth)
 
 struct cost {
     size_t rows, bytes;
-    int64_t turn_ns, ring_ns;
+    int64_t turn_ns, wake_ns;
 };
 
 static struct cost
@@ -175,7 +175,7 @@ measure(unsigned activities, unsigned timers, int64_t events)
     scoped(fixture_drop) struct fixture *fixture = fixture_new();
     fixture_configure(fixture, "history.maximumSignalsPerExecution: [{value: 0}]\n");
     fixture_begin(fixture);
-    fixture->facts.now += FIXTURE_SECOND;
+    fixture->context.now += FIXTURE_SECOND;
     struct growth growth = {.fixture = fixture, .run = fixture_run(fixture), .arena = arena_new(0)};
     decide_once(&growth, 0, 0);
     for (unsigned left = activities + timers; left > 0;) {
@@ -195,12 +195,12 @@ measure(unsigned activities, unsigned timers, int64_t events)
     begun = cpu_time();
     for (int i = 0; i < TURNS; i++)
         EXPECT_OK(step(&growth, decide_wake, NULL));
-    cost.ring_ns = (cpu_time() - begun) / TURNS;
-    printf("    %6u activities %6u timers %7lld events: a step %6.1f us, %.1f rows, %zu bytes; an "
-           "alarm %6.1f us\n",
+    cost.wake_ns = (cpu_time() - begun) / TURNS;
+    printf("    %6u activities %6u timers %7lld events: a step %6.1f us, %.1f rows, %zu bytes; a "
+           "wake-up %6.1f us\n",
            activities, timers, (long long)growth.run->core->next_event_id - 1,
            (double)cost.turn_ns / 7000, (double)cost.rows / (7 * TURNS), cost.bytes / (7 * TURNS),
-           (double)cost.ring_ns / 1000);
+           (double)cost.wake_ns / 1000);
     arena_free(growth.arena);
     return cost;
 }

@@ -9,6 +9,10 @@
 /* FAILED_CAUSE(BAD_BINARY): why a decision task failed. */
 #define FAILED_CAUSE(name) API_VALUE(DECISION_TASK_FAILED_CAUSE__DECISION_TASK_FAILED_CAUSE_##name)
 
+/* Asserts what is true of a step before and after a command: its runs are of its workflow id, and
+ * at most one of them is open. */
+void step_check(const struct step *step);
+
 /* Copies into an arena: what events and answers hold is theirs. */
 API(TaskList) *command_copy_list(const API(TaskList) *list, struct arena *arena);
 /* As the events of a decision have it: its name alone. */
@@ -76,10 +80,10 @@ void run_begin(struct mutation *mutation, const struct run_birth *birth);
 /* Makes room for a close: a started decision is failed (FORCE_CLOSE_DECISION), what was buffered
  * gets its ids. For closes that no decision asked for (A-080). */
 void run_force_close_decision(struct mutation *mutation);
-/* Ends the run as continued and begins the next one, as the wish says; what that leaves out is as
- * in this run. `completed_id`: of the decision that asked for it, EVENT_NONE: none did. */
+/* Ends the run as continued and begins the next one, as the request says; what that leaves out is
+ * as in this run. `completed_id`: of the decision that asked for it, EVENT_NONE: none did. */
 void run_go_on(struct step *step, struct mutation *mutation,
-               const API(ContinueAsNewWorkflowExecutionDecisionAttributes) *wish,
+               const API(ContinueAsNewWorkflowExecutionDecisionAttributes) *request,
                int64_t completed_id);
 /* How a run would end. */
 struct run_end {
@@ -103,7 +107,7 @@ void run_add_signal(struct mutation *mutation, const char *name, const API(Paylo
 /* Does the run belong to the chain that began with this run? "" is any (A-155). Error:
  * ERR_ENTITY_NOT_EXISTS. */
 must_use struct error *run_check_chain(const struct mutation *mutation, const char *first_run_id);
-/* Is the run a child of whoever asks, where that is a condition (A-149)? NULL: nobody in particular
+/* Where only a parent may ask: is the run a child of the run that asks (A-149)? NULL: a client
  * asks. Error: ERR_ENTITY_NOT_EXISTS. */
 must_use struct error *run_check_parent(const struct mutation *mutation,
                                         const struct origin *origin);
@@ -141,17 +145,17 @@ must_use struct error *activity_find(struct mutation *mutation, const struct tas
  */
 
 /* One list of decisions while it is worked through. */
-struct deciding {
+struct decision_list {
     struct step *step;
     struct mutation *mutation;
     int64_t completed_id; /* of DecisionTaskCompleted */
     const char *identity;
     const char *const *child_faults; /* as in struct complete_command */
     bool has_unhandled; /* events came that the worker has not seen: it may not close */
-    bool is_closed;     /* a closing decision was taken; what follows is ignored */
+    bool is_closed;     /* a closing decision was taken; decisions after it are ignored */
     /* Schedule ids of activities that the worker got with the list itself. */
     vector_of(int64_t) local;
-    /* Set by a handler: something came of the list itself that the worker must be told of. */
+    /* Set by a handler: the list itself caused something that the worker must see. */
     bool needs_decision;
     /* Set by a handler that cannot take its decision: the task fails with it. */
     bool is_bad;
@@ -160,33 +164,35 @@ struct deciding {
     const char *run_failure_reason, *run_failure_details;
 };
 /* Says why the decision cannot be taken: the task fails with cause and text. */
-void deciding_refuse(struct deciding *deciding, API(DecisionTaskFailedCause) cause,
-                     const char *format, ...) printf_like(3, 4);
+void decision_list_refuse(struct decision_list *decision_list, API(DecisionTaskFailedCause) cause,
+                          const char *format, ...) printf_like(3, 4);
 /* A closing decision asks first: false means that it was refused because of events that the worker
  * has not seen (A-076). `what` is what it cannot do. */
-bool deciding_may_close(struct deciding *deciding, const char *what);
+bool decision_list_may_close(struct decision_list *decision_list, const char *what);
 /* A decision with a blob asks first: false means that the blob is too large, which fails the run.
  * `what` is the blob's name for people. */
-bool deciding_may_hold(struct deciding *deciding, size_t size, const char *what);
+bool decision_list_may_hold(struct decision_list *decision_list, size_t size, const char *what);
 /* Closes the run as canceled. */
-void deciding_close_canceled(struct deciding *deciding, const API(Payload) *details);
+void decision_list_close_canceled(struct decision_list *decision_list, const API(Payload) *details);
 /* Works the list through. Error: ERR_BAD_REQUEST, an unknown decision type. */
-must_use struct error *decisions_take(struct deciding *deciding, API(Decision) *const *decisions,
-                                      size_t count);
+must_use struct error *decisions_take(struct decision_list *decision_list,
+                                      API(Decision) *const *decisions, size_t count);
 
 /* Handlers: one file per verb. */
-void decide_schedule_activity(struct deciding *deciding, const API(Decision) *decision);
-void decide_request_cancel_activity(struct deciding *deciding, const API(Decision) *decision);
-void decide_start_timer(struct deciding *deciding, const API(Decision) *decision);
-void decide_cancel_timer(struct deciding *deciding, const API(Decision) *decision);
-void decide_complete(struct deciding *deciding, const API(Decision) *decision);
-void decide_fail(struct deciding *deciding, const API(Decision) *decision);
-void decide_cancel(struct deciding *deciding, const API(Decision) *decision);
-void decide_continue_as_new(struct deciding *deciding, const API(Decision) *decision);
-void decide_record_marker(struct deciding *deciding, const API(Decision) *decision);
-void decide_upsert_search_attributes(struct deciding *deciding, const API(Decision) *decision);
-void decide_start_child(struct deciding *deciding, const API(Decision) *decision);
-void decide_signal_external(struct deciding *deciding, const API(Decision) *decision);
-void decide_cancel_external(struct deciding *deciding, const API(Decision) *decision);
+void decide_schedule_activity(struct decision_list *decision_list, const API(Decision) *decision);
+void decide_request_cancel_activity(struct decision_list *decision_list,
+                                    const API(Decision) *decision);
+void decide_start_timer(struct decision_list *decision_list, const API(Decision) *decision);
+void decide_cancel_timer(struct decision_list *decision_list, const API(Decision) *decision);
+void decide_complete(struct decision_list *decision_list, const API(Decision) *decision);
+void decide_fail(struct decision_list *decision_list, const API(Decision) *decision);
+void decide_cancel(struct decision_list *decision_list, const API(Decision) *decision);
+void decide_continue_as_new(struct decision_list *decision_list, const API(Decision) *decision);
+void decide_record_marker(struct decision_list *decision_list, const API(Decision) *decision);
+void decide_upsert_search_attributes(struct decision_list *decision_list,
+                                     const API(Decision) *decision);
+void decide_start_child(struct decision_list *decision_list, const API(Decision) *decision);
+void decide_signal_external(struct decision_list *decision_list, const API(Decision) *decision);
+void decide_cancel_external(struct decision_list *decision_list, const API(Decision) *decision);
 
 #endif

@@ -24,6 +24,9 @@ run_begin(struct mutation *mutation, const struct run_birth *birth)
           (command_seconds(birth->attributes->first_decision_task_backoff) > 0));
     if (birth->has_first_decision)
         decision_schedule_if_needed(mutation); /* or it waits for first_decision_time */
+    check(run_is_open(run));
+    check(!birth->has_first_decision || run_has_pending_decision(run) ||
+          core->first_decision_time != 0 || core->waits_for_parent);
 }
 
 void
@@ -35,6 +38,7 @@ run_force_close_decision(struct mutation *mutation)
                                     .identity = HISTORY_SERVICE,
                                 });
     mutation_flush_buffered(mutation); /* what was taken is in the history, before the close */
+    check(!run_has_started_decision(mutation_run(mutation)));
 }
 
 void
@@ -59,7 +63,7 @@ run_terminate(struct mutation *mutation, const char *reason, const API(Payload) 
 struct error *
 run_check_signals(const struct mutation *mutation)
 {
-    int64_t limit = facts_integer(mutation_facts(mutation), DYNAMIC_SIGNALS_MAX);
+    int64_t limit = run_context_integer(mutation_context(mutation), DYNAMIC_SIGNALS_MAX);
     if (limit <= 0 || mutation_run(mutation)->core->signal_count < limit)
         return NULL;
     return error_new(mutation_arena(mutation), ERR_LIMIT_EXCEEDED,
@@ -69,7 +73,7 @@ run_check_signals(const struct mutation *mutation)
 bool
 run_has_signal_request(const struct run *run, const char *request_id)
 {
-#ifdef CADENZA_PLANT_signal_request_forgotten
+#ifdef CADENZA_FAULT_signal_request_forgotten
     return false;
 #endif
     return request_id != NULL && request_id[0] != '\0' &&
@@ -81,6 +85,7 @@ run_add_signal(struct mutation *mutation, const char *name, const API(Payload) *
                const char *identity, const char *request_id)
 {
     check(!run_has_signal_request(mutation_run(mutation), request_id));
+    check(run_is_open(mutation_run(mutation)));
     if (request_id != NULL && request_id[0] != '\0')
         mutation_put_signal_request(mutation, request_id);
     API(HistoryEvent) *event =

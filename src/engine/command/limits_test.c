@@ -1,5 +1,5 @@
 /* Limits of a run's history. */
-#include "engine/command/fixture.h"
+#include "engine/command/test/fixture.h"
 #include "wire/message.h"
 #include "wire/presence.h"
 

@@ -1,16 +1,16 @@
 /* Activities that a worker gets with the answer to its decisions: no task, no poll. */
-#include "engine/command/activity_calls.h"
 #include "engine/command/inside.h"
+#include "engine/command/test/activity_calls.h"
 
 #define ACTIVITY CADENZA__STORAGE__V1__TRANSFER_TYPE__TRANSFER_TYPE_ACTIVITY
 
-static const struct wish_timeouts minute = {.schedule_to_close = 60};
+static const struct activity_timeouts minute = {.schedule_to_close = 60};
 
 static API(Decision) *
-wish_local(struct fixture *fixture, const char *id)
+local_activity_decision(struct fixture *fixture, const char *id)
 {
-    API(Decision) *decision = wish_activity(fixture, id, minute);
-    wish_attributes(decision)->request_local_dispatch = true;
+    API(Decision) *decision = activity_decision(fixture, id, minute);
+    activity_attributes(decision)->request_local_dispatch = true;
     return decision;
 }
 
@@ -27,8 +27,9 @@ TEST(local_dispatch, the_worker_has_those_that_it_asked_for_and_the_others_go_to
      "A-120")
 {
     scoped(fixture_drop) struct fixture *fixture = fixture_new();
-    calls_begin(fixture, wish_local(fixture, "mine"), wish_activity(fixture, "other", minute),
-                wish_local(fixture, "mine too"));
+    calls_begin(fixture, local_activity_decision(fixture, "mine"),
+                activity_decision(fixture, "other", minute),
+                local_activity_decision(fixture, "mine too"));
     EXPECT_HISTORY(fixture, "WorkflowExecutionStarted DecisionTaskScheduled DecisionTaskStarted "
                             "DecisionTaskCompleted ActivityTaskScheduled ActivityTaskScheduled "
                             "ActivityTaskScheduled ActivityTaskStarted ActivityTaskStarted");
@@ -43,7 +44,7 @@ TEST(local_dispatch, the_worker_has_those_that_it_asked_for_and_the_others_go_to
     EXPECT_EQ(fixture->completed.local_count, 2);
     EXPECT_TEXT(fixture->completed.local[0].activity->activity_id, "mine");
     EXPECT_EQ(fixture->completed.local[0].activity->schedule_id, 5);
-    EXPECT_EQ(fixture->completed.local[0].activity->started_time, fixture->facts.now);
+    EXPECT_EQ(fixture->completed.local[0].activity->started_time, fixture->context.now);
     EXPECT_TEXT(fixture->completed.local[0].workflow_type->name, "type");
     EXPECT_TEXT(fixture->completed.local[1].activity->activity_id, "mine too");
     EXPECT_EQ(fixture->tasks.count, 1);
@@ -61,8 +62,8 @@ TEST(local_dispatch, starts_stand_behind_the_events_of_the_whole_list_and_what_w
     fixture_begin(fixture);
     EXPECT(fixture_poll_decision(fixture));
     EXPECT_OK(fixture_signal(fixture, "meanwhile", ""));
-    EXPECT_OK(fixture_complete(fixture, wish_local(fixture, "mine"),
-                               wish_cancel_activity(fixture, "mine"),
+    EXPECT_OK(fixture_complete(fixture, local_activity_decision(fixture, "mine"),
+                               cancel_activity_decision(fixture, "mine"),
                                fixture_timer(fixture, "t", 10)));
     EXPECT_HISTORY(fixture,
                    "WorkflowExecutionStarted DecisionTaskScheduled DecisionTaskStarted "
@@ -71,18 +72,18 @@ TEST(local_dispatch, starts_stand_behind_the_events_of_the_whole_list_and_what_w
                    "DecisionTaskScheduled");
     EXPECT_EQ(calls_activity(fixture, "mine")->started_id, 9);
     bool is_cancel_requested = false;
-    EXPECT_OK(calls_beat(fixture, local_name(fixture, 0), "1", &is_cancel_requested));
+    EXPECT_OK(calls_heartbeat(fixture, local_name(fixture, 0), "1", &is_cancel_requested));
     EXPECT(is_cancel_requested);
 }
 
 TEST(local_dispatch, nothing_is_written_behind_a_close, "A-089", "A-120")
 {
     scoped(fixture_drop) struct fixture *fixture = fixture_new();
-    calls_begin(fixture, wish_activity(fixture, "waiting", minute));
+    calls_begin(fixture, activity_decision(fixture, "waiting", minute));
     EXPECT_OK(fixture_signal(fixture, "go", ""));
     EXPECT(fixture_poll_decision(fixture));
-    EXPECT_OK(fixture_complete(fixture, wish_local(fixture, "mine"),
-                               wish_cancel_activity(fixture, "waiting"),
+    EXPECT_OK(fixture_complete(fixture, local_activity_decision(fixture, "mine"),
+                               cancel_activity_decision(fixture, "waiting"),
                                fixture_complete_run(fixture)));
     EXPECT_EQ(calls_last_event(fixture)->attributes_case, EVENT_KIND(WORKFLOW_EXECUTION_COMPLETED));
     EXPECT_EQ(calls_last_event(fixture)->event_id, 12);
@@ -92,8 +93,8 @@ TEST(local_dispatch, nothing_is_written_behind_a_close, "A-089", "A-120")
 TEST(local_dispatch, one_with_a_retry_policy_is_started_without_an_event_and_tried_again, "A-120")
 {
     scoped(fixture_drop) struct fixture *fixture = fixture_new();
-    API(Decision) *decision = wish_retried(fixture, "mine", 3, 60);
-    wish_attributes(decision)->request_local_dispatch = true;
+    API(Decision) *decision = retried_activity_decision(fixture, "mine", 3, 60);
+    activity_attributes(decision)->request_local_dispatch = true;
     calls_begin(fixture, decision);
     EXPECT_EQ(fixture->completed.local_count, 1);
     EXPECT_EQ(calls_activity(fixture, "mine")->started_id, EVENT_TRANSIENT);
@@ -106,7 +107,7 @@ TEST(local_dispatch, one_with_a_retry_policy_is_started_without_an_event_and_tri
 TEST(local_dispatch, one_that_is_not_answered_times_out, "A-120")
 {
     scoped(fixture_drop) struct fixture *fixture = fixture_new();
-    calls_begin(fixture, wish_local(fixture, "mine"));
+    calls_begin(fixture, local_activity_decision(fixture, "mine"));
     fixture_advance(fixture, 60);
     EXPECT(calls_activity(fixture, "mine") == NULL);
     (void)calls_find_event(fixture, EVENT_KIND(ACTIVITY_TASK_TIMED_OUT));
@@ -116,7 +117,7 @@ TEST(local_dispatch, none_is_given_if_the_domain_has_it_switched_off)
 {
     scoped(fixture_drop) struct fixture *fixture = fixture_new();
     fixture_configure(fixture, "history.enableActivityLocalDispatchByDomain: [{value: false}]\n");
-    calls_begin(fixture, wish_local(fixture, "mine"));
+    calls_begin(fixture, local_activity_decision(fixture, "mine"));
     EXPECT_EQ(fixture->completed.local_count, 0);
     EXPECT_EQ(calls_activity(fixture, "mine")->started_id, EVENT_NONE);
     EXPECT(fixture_task(fixture, ACTIVITY) != NULL);
@@ -125,14 +126,15 @@ TEST(local_dispatch, none_is_given_if_the_domain_has_it_switched_off)
 TEST(local_dispatch, none_is_given_if_the_list_was_bad_or_has_ended_the_run)
 {
     scoped(fixture_drop) struct fixture *fixture = fixture_new();
-    calls_begin(fixture, wish_local(fixture, "mine"), wish_local(fixture, "mine"));
+    calls_begin(fixture, local_activity_decision(fixture, "mine"),
+                local_activity_decision(fixture, "mine"));
     EXPECT_EQ(fixture->completed.local_count, 0);
     EXPECT(calls_activity(fixture, "mine") == NULL);
     EXPECT_EQ(fixture->tasks.count, 1); /* the next attempt of the decision */
 
     EXPECT(fixture_poll_decision(fixture));
-    EXPECT_OK(
-        fixture_complete(fixture, wish_local(fixture, "mine"), fixture_complete_run(fixture)));
+    EXPECT_OK(fixture_complete(fixture, local_activity_decision(fixture, "mine"),
+                               fixture_complete_run(fixture)));
     EXPECT(!run_is_open(fixture_run(fixture)));
     EXPECT_EQ(fixture->completed.local_count, 0);
     EXPECT_EQ(fixture->tasks.count, 0);

@@ -6,7 +6,7 @@
  * outbox, when something is due next, and what the caller was told. */
 #include <stdio.h>
 
-#include "engine/command/model_world.h"
+#include "engine/command/test/model_world.h"
 
 #define ACTS_PER_WORLD 150
 
@@ -53,7 +53,7 @@ TEST(model, a_run_is_what_its_model_says_whatever_happens)
             live(seed + world, &tally);
     }
     printf("  %llu worlds: %llu closes, %llu retries, %llu decisions with events behind them, "
-           "%llu transient ones, %llu late alarms, %llu repeats, %llu pauses after failures\n",
+           "%llu transient ones, %llu late wake-ups, %llu repeats, %llu pauses after failures\n",
            (unsigned long long)tally.worlds, (unsigned long long)tally.closes,
            (unsigned long long)tally.retries, (unsigned long long)tally.buffered,
            (unsigned long long)tally.transients, (unsigned long long)tally.late,

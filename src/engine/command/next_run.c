@@ -7,7 +7,7 @@
 #include "engine/command/inside.h"
 #include "engine/command/retry.h"
 #include "engine/command/schedule.h"
-#include "fiber/mark.h"
+#include "fiber/probe.h"
 #include "wire/message.h"
 #include "wire/presence.h"
 
@@ -26,7 +26,7 @@ find_retry(const struct mutation *mutation, const struct run_end *end,
     const STORED(RunRecord) *core = mutation_run(mutation)->core;
     if (end->failure == NULL || core->retry_policy == NULL)
         return false;
-    struct retry_state state = {.now = mutation_facts(mutation)->now,
+    struct retry_state state = {.now = mutation_context(mutation)->now,
                                 .expiration_time = core->expiration_time,
                                 .attempt = core->attempt,
                                 .reason = end->failure->reason};
@@ -39,51 +39,53 @@ static bool
 find_fire(const struct mutation *mutation, struct succession *succession)
 {
     const STORED(RunRecord) *core = mutation_run(mutation)->core;
-    const struct facts *facts = mutation_facts(mutation);
+    const struct run_context *context = mutation_context(mutation);
     if (core->cron_schedule[0] == '\0')
         return false;
     int64_t backoff = schedule_backoff(core->cron_schedule, core->cron_overlap_policy,
-                                       core->execution_time, facts->now);
+                                       core->execution_time, context->now);
     if (backoff == SCHEDULE_NEVER)
         return false;
-#ifdef CADENZA_PLANT_fire_early
+#ifdef CADENZA_FAULT_fire_early
     backoff -= backoff > 0;
 #endif
     if (core->jitter_start > 0)
-        backoff += (int64_t)random_below(facts->random, (uint64_t)core->jitter_start + 1);
+        backoff += (int64_t)random_below(context->random, (uint64_t)core->jitter_start + 1);
+    check(backoff >= 0);
     *succession =
         (struct succession){INITIATOR(CRON_SCHEDULE), backoff < INT32_MAX ? backoff : INT32_MAX};
     return true;
 }
 
-/* As this run was started, but for what its end tells the next one. */
+/* As this run was started, except for what the next one gets from its end. */
 static const API(ContinueAsNewWorkflowExecutionDecisionAttributes) *
-make_wish(const struct mutation *mutation, const struct run_end *end,
-          const struct succession *succession)
+make_request(const struct mutation *mutation, const struct run_end *end,
+             const struct succession *succession)
 {
     const API(WorkflowExecutionStartedEventAttributes) *birth = mutation_run(mutation)->birth;
     struct arena *arena = mutation_arena(mutation);
-    API(ContinueAsNewWorkflowExecutionDecisionAttributes) *wish =
+    API(ContinueAsNewWorkflowExecutionDecisionAttributes) *request =
         message_new(arena, API_TYPE(continue_as_new_workflow_execution_decision_attributes));
-    wish->workflow_type = birth->workflow_type;
-    wish->task_list = birth->task_list;
-    wish->input = birth->input;
-    wish->execution_start_to_close_timeout = birth->execution_start_to_close_timeout;
-    wish->task_start_to_close_timeout = birth->task_start_to_close_timeout;
-    wish->backoff_start_interval = presence_make_duration(arena, succession->backoff);
-    wish->retry_policy = birth->retry_policy;
-    wish->initiator = succession->initiator;
-    wish->failure = (API(Failure) *)end->failure;
-    wish->last_completion_result =
+    request->workflow_type = birth->workflow_type;
+    request->task_list = birth->task_list;
+    request->input = birth->input;
+    request->execution_start_to_close_timeout = birth->execution_start_to_close_timeout;
+    request->task_start_to_close_timeout = birth->task_start_to_close_timeout;
+    request->backoff_start_interval = presence_make_duration(arena, succession->backoff);
+    request->retry_policy = birth->retry_policy;
+    request->initiator = succession->initiator;
+    request->failure = (API(Failure) *)end->failure;
+    request->last_completion_result =
         end->failure == NULL ? (API(Payload) *)end->result : birth->last_completion_result;
-    wish->cron_schedule = birth->cron_schedule;
-    wish->cron_overlap_policy = birth->cron_overlap_policy;
-    wish->header = birth->header;
-    wish->memo = birth->memo;
-    wish->search_attributes = birth->search_attributes;
-    wish->jitter_start = presence_make_duration(arena, mutation_run(mutation)->core->jitter_start);
-    wish->active_cluster_selection_policy = birth->active_cluster_selection_policy;
-    return wish;
+    request->cron_schedule = birth->cron_schedule;
+    request->cron_overlap_policy = birth->cron_overlap_policy;
+    request->header = birth->header;
+    request->memo = birth->memo;
+    request->search_attributes = birth->search_attributes;
+    request->jitter_start =
+        presence_make_duration(arena, mutation_run(mutation)->core->jitter_start);
+    request->active_cluster_selection_policy = birth->active_cluster_selection_policy;
+    return request;
 }
 
 bool
@@ -95,12 +97,12 @@ run_is_followed(struct step *step, struct mutation *mutation, const struct run_e
     if (run->core->is_cancel_requested || run->birth == NULL)
         return false;
     if (find_retry(mutation, end, &succession))
-        mark("run_retried");
+        probe("run_retried");
     else if (find_fire(mutation, &succession))
-        mark("cron_goes_on");
+        probe("cron_goes_on");
     else
         return false;
-    run_go_on(step, mutation, make_wish(mutation, end, &succession), end->completed_id);
-    check(!run_is_open(run));
+    run_go_on(step, mutation, make_request(mutation, end, &succession), end->completed_id);
+    check(!run_is_open(run) && step->begun != NULL);
     return true;
 }

@@ -1,13 +1,13 @@
-/* reapply.c - what clients did to a history that lost happens again in the current run.
+/* reapply.c - what clients did to a history that lost is done again to the current run.
  *
- * Each is known by the run, the event and the version that it had first: the signal that comes
- * again has that name for its request id, so that it is in the history itself, and neither a second
- * divergence nor a rebuild makes it happen twice. Events of the version that wrote the current run
- * last are not applied: the same cluster wrote both, and knew what it did. Cancel requests and
- * terminations were meant for one run: they count only if it is this one. */
+ * Each signal is named by the run, the event id and the version that it had first. The signal that
+ * is applied again has that name as its request id: so the name is in the history itself, and
+ * neither a second divergence nor a rebuild applies it twice. Events of the version that wrote the
+ * current run last are not applied: the same cluster wrote both, and knew what it did. Cancel
+ * requests and terminations were meant for one run: they count only if it is this one. */
 #include "base/check.h"
 #include "engine/command/inside.h"
-#include "fiber/mark.h"
+#include "fiber/probe.h"
 #include "wire/message.h"
 
 #define NAME_PREFIX "reapplied:"
@@ -34,7 +34,7 @@ is_wanted(const struct step *step, const struct reapply_command *command,
         event->version == command->last_version)
         return false;
     const char *client = event->workflow_execution_signaled_event_attributes->request_id;
-#ifdef CADENZA_PLANT_reapplied_twice
+#ifdef CADENZA_FAULT_reapplied_twice
     return true;
 #endif
     return !run_has_signal_request(run, client) &&
@@ -56,10 +56,10 @@ add_signal(struct step *step, const struct reapply_command *command, const API(H
     const API(WorkflowExecutionSignaledEventAttributes) *signal =
         event->workflow_execution_signaled_event_attributes;
     const char *name = reapply_name(command->run_id, event, step->arena);
-#ifdef CADENZA_PLANT_reapplied_twice
+#ifdef CADENZA_FAULT_reapplied_twice
     name = "";
 #endif
-    mark("signal_reapplied");
+    probe("signal_reapplied");
     run_add_signal(step->mutation, signal->signal_name, signal->input, signal->identity, name);
 }
 
@@ -91,8 +91,9 @@ add_cancel(struct mutation *mutation, const API(HistoryEvent) *event)
         mutation_new_event(mutation, EVENT_KIND(WORKFLOW_EXECUTION_CANCEL_REQUESTED));
     *again->workflow_execution_cancel_requested_event_attributes =
         *event->workflow_execution_cancel_requested_event_attributes;
-    mark("cancel_reapplied");
+    probe("cancel_reapplied");
     mutation_add_event(mutation, again);
+    check(mutation_run(mutation)->core->is_cancel_requested);
 }
 
 static void
@@ -107,7 +108,7 @@ add_event(struct step *step, const struct reapply_command *command, const API(Hi
     } else if (is_own_end(command, event, core)) {
         const API(WorkflowExecutionTerminatedEventAttributes) *ended =
             event->workflow_execution_terminated_event_attributes;
-        mark("termination_reapplied");
+        probe("termination_reapplied");
         run_terminate(mutation, ended->reason, ended->details, ended->identity);
     }
 }
@@ -125,6 +126,8 @@ command_reapply(struct step *step, const struct reapply_command *command,
         int64_t started_id = run->core->previous_started_event_id;
         answer->is_dropped = wanted > 0 && started_id == 0;
         answer->reset_event_id = wanted > 0 && started_id > 0 ? started_id + 1 : 0;
+        check(!answer->is_dropped || answer->reset_event_id == 0);
+        check(answer->reset_event_id < run->core->next_event_id);
         return NULL;
     }
     for (size_t i = 0; i < command->count && run_is_open(run); i++)

@@ -1,5 +1,5 @@
-/* refresh.c - the tasks of an open run are sent again, and its alarm is set again; no event comes
- * of it. For the case that something was lost that should not have been. */
+/* refresh.c - the tasks of an open run are sent again, and its wake-up timer is set again, without
+ * an event. For runs that replace another history, and in case something was lost. */
 #include "base/check.h"
 #include "engine/command/inside.h"
 #include "engine/run/apply.h"
@@ -12,20 +12,20 @@ refresh_activities(struct mutation *mutation)
     for (size_t cursor = 0; map64_next(run->activities, &cursor, &key, NULL);) {
         const STORED(PendingActivity) *old = run_find_activity(run, (int64_t)key);
         if (old->started_id != EVENT_NONE || old->row == 0)
-            continue; /* somebody has it, or the alarm sends it when it is time */
+            continue; /* a worker has it, or the wake-up timer sends it in time */
         mutation_drop_transfer(mutation, old->row);
         mutation_change_activity(mutation, old->schedule_id)->row = 0;
         activity_dispatch(mutation, (int64_t)key);
     }
 }
 
-/* What is for other workflows. Sending changes records, not keys. */
+/* Sending changes records, not keys. */
 static void
-refresh_errands(struct mutation *mutation)
+refresh_cross_tasks(struct mutation *mutation)
 {
     const struct run *run = mutation_run(mutation);
-    /* What a child that was started has told may have been told to a history that lost. */
-    bool is_global = mutation_facts(mutation)->domain->record->domain->is_global_domain;
+    /* A child that was started may have reported to a history that lost. */
+    bool is_global = mutation_context(mutation)->domain->record->domain->is_global_domain;
     uint64_t key;
     void *value;
     for (size_t cursor = 0; map64_next(run->children, &cursor, &key, &value);)
@@ -43,14 +43,17 @@ command_refresh(struct step *step)
     struct mutation *mutation = step->mutation;
     check(mutation != NULL);
     const struct run *run = mutation_run(mutation);
+    step_check(step);
     if (!run_is_open(run))
         return NULL; /* nothing of it is due ever */
+    int64_t next_event_id = run->core->next_event_id;
     if (run_has_pending_decision(run) && !run_has_started_decision(run))
         mutation_resend_decision(mutation);
     refresh_activities(mutation);
-    refresh_errands(mutation);
+    refresh_cross_tasks(mutation);
     STORED(RunRecord) *core = mutation_core(mutation);
     core->alarm_row = 0; /* the end of the step sets another */
     core->alarm_time = 0;
+    check(core->next_event_id == next_event_id);
     return NULL;
 }

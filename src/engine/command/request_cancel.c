@@ -1,4 +1,5 @@
 /* request_cancel.c - the run is asked to end; its code decides how. */
+#include "base/check.h"
 #include "engine/command/inside.h"
 #include "wire/message.h"
 #include "wire/presence.h"
@@ -37,6 +38,7 @@ static void
 cancel_add(struct mutation *mutation, const API(RequestCancelWorkflowExecutionRequest) *request,
            const struct origin *origin)
 {
+    check(!mutation_run(mutation)->core->is_cancel_requested);
     API(HistoryEvent) *event =
         mutation_new_event(mutation, EVENT_KIND(WORKFLOW_EXECUTION_CANCEL_REQUESTED));
     API(WorkflowExecutionCancelRequestedEventAttributes) *attributes =
@@ -46,6 +48,7 @@ cancel_add(struct mutation *mutation, const API(RequestCancelWorkflowExecutionRe
     attributes->request_id = presence_make_text(request->request_id);
     attributes->external_execution_info = cancel_origin(origin, mutation_arena(mutation));
     mutation_add_event(mutation, event);
+    check(mutation_run(mutation)->core->is_cancel_requested); /* even if the event is buffered */
 }
 
 struct error *
@@ -82,5 +85,6 @@ command_request_cancel_from(struct step *step,
         decision_schedule(mutation, 0);
     else
         decision_schedule_if_needed(mutation);
+    check(run_has_pending_decision(run));
     return NULL;
 }

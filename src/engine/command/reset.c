@@ -4,13 +4,13 @@
  * is new: the decision at the fork has failed or timed out, activities that somebody works on have
  * failed, signals that came after the fork come again, and a decision is due. The current run, if
  * it is open, ends in the same step. Request ids of signals are kept: a client that repeats a
- * signal across a reset is still heard once. */
+ * signal across a reset still signals once. */
 #include <stdlib.h>
 
 #include "base/check.h"
 #include "engine/command/start.h"
 #include "engine/run/apply.h"
-#include "fiber/mark.h"
+#include "fiber/probe.h"
 #include "wire/message.h"
 #include "wire/presence.h"
 
@@ -67,10 +67,10 @@ reset_check_event(const API(HistoryEvent) *event, struct arena *arena)
 }
 
 struct run *
-reset_new_run(const struct run *base, const struct facts *facts)
+reset_new_run(const struct run *base, const struct run_context *context)
 {
     struct run *run = run_new();
-    struct uuid id = facts_uuid(facts), branch = facts_uuid(facts);
+    struct uuid id = run_context_uuid(context), branch = run_context_uuid(context);
     char text[UUID_TEXT_LENGTH + 1];
     uuid_format(&id, text);
     STORED(RunRecord) *core = run->core;
@@ -99,6 +99,7 @@ static void
 write_failed(struct mutation *mutation, const struct reset_command *command)
 {
     const STORED(RunRecord) *core = mutation_run(mutation)->core;
+    check(core->decision->attempt == 0); /* what is rebuilt is in the history */
     API(HistoryEvent) *event = mutation_new_event(mutation, EVENT_KIND(DECISION_TASK_FAILED));
     API(DecisionTaskFailedEventAttributes) *attributes =
         event->decision_task_failed_event_attributes;
@@ -119,6 +120,7 @@ static void
 write_timed_out(struct mutation *mutation, const struct reset_command *command)
 {
     const STORED(RunRecord) *core = mutation_run(mutation)->core;
+    check(core->decision->attempt == 0 && core->decision->started_id == EVENT_NONE);
     API(HistoryEvent) *event = mutation_new_event(mutation, EVENT_KIND(DECISION_TASK_TIMED_OUT));
     API(DecisionTaskTimedOutEventAttributes) *attributes =
         event->decision_task_timed_out_event_attributes;
@@ -140,6 +142,7 @@ static void
 fail_activity(struct mutation *mutation, const STORED(PendingActivity) *activity,
               const char *reason)
 {
+    check(activity->started_id > activity->schedule_id);
     API(HistoryEvent) *event = mutation_new_event(mutation, EVENT_KIND(ACTIVITY_TASK_FAILED));
     API(ActivityTaskFailedEventAttributes) *attributes =
         event->activity_task_failed_event_attributes;
@@ -173,7 +176,7 @@ sorted_ids(const struct mutation *mutation, const struct map64 *map, size_t *cou
 }
 
 static void
-settle_activities(struct mutation *mutation, const char *reason)
+restart_activities(struct mutation *mutation, const char *reason)
 {
     const struct run *run = mutation_run(mutation);
     size_t count;
@@ -215,20 +218,20 @@ signal_again(struct mutation *mutation, const struct reset_command *command)
         const API(WorkflowExecutionSignaledEventAttributes) *signal = command->signals[i];
         if (run_has_signal_request(mutation_run(mutation), signal->request_id))
             continue; /* a repeat that reached two runs of the chain */
-        mark("reset_signal_reapplied");
+        probe("reset_signal_reapplied");
         run_add_signal(mutation, signal->signal_name, signal->input, signal->identity,
                        signal->request_id);
     }
 }
 
-/* May it begin? The run that is reset need not belong to what the current one belongs to. */
+/* May it begin? The run that is reset may belong to another attribute than the current one. */
 static struct error *
 check_rebuilt(struct step *step, const struct reset_command *command)
 {
     const STORED(RunRecord) *core = command->rebuilt->core;
     const STORED(RunRecord) *current = mutation_run(step->mutation)->core;
     check(core->n_versions > 0);
-    if (core->versions[core->n_versions - 1]->event_version > step->facts->event_version)
+    if (core->versions[core->n_versions - 1]->event_version > step->context->event_version)
         return error_new(step->arena, ERR_INTERNAL, "workflowResetter encounter version mismatch.");
     if (command->children > 0)
         return error_new(step->arena, ERR_BAD_REQUEST,
@@ -244,13 +247,14 @@ struct error *
 command_reset(struct step *step, struct reset_command *command, const char **run_id)
 {
     check(step->mutation != NULL && step->begun == NULL && command->rebuilt != NULL);
+    check(run_is_open(command->rebuilt) && !run_has_buffered(command->rebuilt));
     struct error *err = check_rebuilt(step, command);
     if (err != NULL)
         return err;
     const char *reason = command->request->reason;
     struct run *run = command->rebuilt;
     command->rebuilt = NULL; /* the step's from now on */
-    struct mutation *begun = mutation_begin_new(run, step->facts, step->arena);
+    struct mutation *begun = mutation_begin_new(run, step->context, step->arena);
     step->begun = begun;
     if (run_is_open(mutation_run(step->mutation)))
         run_terminate(step->mutation, reason, NULL, HISTORY_SERVICE);
@@ -262,11 +266,13 @@ command_reset(struct step *step, struct reset_command *command, const char **run
         write_timed_out(begun, command);
     check(run->core->decision == NULL);
     run->core->decision_attempt = 0;
-    settle_activities(begun, reason);
+    restart_activities(begun, reason);
     send_externals(begun);
     signal_again(begun, command);
     decision_schedule(begun, 0);
-    mark("run_reset");
+    check(!run_is_open(mutation_run(step->mutation)));
+    step_check(step);
+    probe("run_reset");
     *run_id = arena_text(step->arena, run->core->run_id);
     return NULL;
 }

@@ -1,5 +1,5 @@
 /* A worker dropped the run from its memory: the next decision comes with everything. */
-#include "engine/command/fixture.h"
+#include "engine/command/test/fixture.h"
 #include "wire/message.h"
 
 #define FIRST_FOUR                                                                                 \
@@ -36,7 +36,7 @@ TEST(reset_sticky, the_next_decision_has_the_whole_history, "A-093")
     EXPECT_OK(fixture_step(fixture, decide_reset, NULL));
     EXPECT(fixture_run(fixture)->core->sticky_task_list == NULL);
     EXPECT_TEXT(fixture_run(fixture)->core->client_name, "");
-    EXPECT_HISTORY(fixture, FIRST_FOUR); /* it is no event */
+    EXPECT_HISTORY(fixture, FIRST_FOUR); /* it is not an event */
     EXPECT_OK(fixture_step(fixture, decide_reset, NULL));
     EXPECT_OK(fixture_signal(fixture, "go", ""));
     EXPECT_TEXT(fixture_task(fixture, CADENZA__STORAGE__V1__TRANSFER_TYPE__TRANSFER_TYPE_DECISION)

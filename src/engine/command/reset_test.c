@@ -1,5 +1,5 @@
 /* reset_test.c - a workflow begins again from one of its decisions. */
-#include "engine/command/fixture.h"
+#include "engine/command/test/fixture.h"
 #include "engine/run/rebuild.h"
 #include "wire/message.h"
 
@@ -18,7 +18,7 @@ rebuild_prefix(struct fixture *fixture, struct reset *reset)
 {
     const struct fixture_run *base = &fixture->runs[fixture->run_count - 1];
     struct rebuild rebuild;
-    rebuild_begin(&rebuild, reset->command.rebuilt, &fixture->facts, fixture->arena);
+    rebuild_begin(&rebuild, reset->command.rebuilt, &fixture->context, fixture->arena);
     int64_t from = 0;
     for (size_t i = 0; i < base->batches.count && from < reset->fork - 1; i++) {
         int64_t count = (int64_t)base->batches.items[i];
@@ -74,9 +74,9 @@ reset_at(struct fixture *fixture, int64_t fork, struct reset *reset)
         return err;
     reset->command = (struct reset_command){
         .request = &reset->request,
-        .rebuilt = reset_new_run(base, &fixture->facts),
+        .rebuilt = reset_new_run(base, &fixture->context),
         .base_run_id = arena_text(fixture->arena, base->core->run_id),
-        .fork_version = fixture->facts.event_version,
+        .fork_version = fixture->context.event_version,
         .chain_request_id = base->core->create_request_id,
     };
     rebuild_prefix(fixture, reset);
@@ -144,7 +144,7 @@ TEST(reset, events_before_the_decision_are_kept_and_it_has_failed, "A-199")
     EXPECT_TEXT(failed->base_run_id, fixture_run_at(fixture, 0)->core->run_id);
     EXPECT_TEXT(failed->new_run_id, fixture_run(fixture)->core->run_id);
     EXPECT_TEXT(failed->identity, "history-service");
-    EXPECT_EQ(failed->fork_event_version, fixture->facts.event_version);
+    EXPECT_EQ(failed->fork_event_version, fixture->context.event_version);
     EXPECT_EQ(failed->scheduled_event_id, 2);
     EXPECT_EQ(failed->started_event_id, 3);
     EXPECT_TEXT(reset.run_id, fixture_run(fixture)->core->run_id);
@@ -201,7 +201,7 @@ TEST(reset, its_clock_begins_anew, "A-202")
     struct reset reset;
     grow(fixture);
     fixture_advance(fixture, 30);
-    int64_t now = fixture->facts.now;
+    int64_t now = fixture->context.now;
     EXPECT_OK(reset_at(fixture, 4, &reset));
     const STORED(RunRecord) *core = fixture_run(fixture)->core;
     EXPECT_EQ(core->start_time, now);
@@ -245,7 +245,7 @@ TEST(reset, started_activities_fail_and_others_are_sent_again, "A-204")
     EXPECT(task != NULL && strcmp(task->run_id, reset.run_id) == 0);
     const STORED(PendingActivity) *left = run_find_activity_id(fixture_run(fixture), "b");
     EXPECT(left != NULL);
-    EXPECT_EQ(left->scheduled_time, fixture->facts.now);
+    EXPECT_EQ(left->scheduled_time, fixture->context.now);
     fixture_advance(fixture, 40); /* its fifty seconds are new */
     EXPECT(run_find_activity_id(fixture_run(fixture), "b") != NULL);
 }
@@ -300,7 +300,7 @@ TEST(reset, back_to_the_decision_that_is_pending, "A-200", "A-205")
 
 /* Started, its first decision starts a child and signals another workflow, then a second one. */
 static void
-grow_family(struct fixture *fixture)
+grow_child_tree(struct fixture *fixture)
 {
     fixture_begin(fixture);
     EXPECT(fixture_poll_decision(fixture));
@@ -335,7 +335,7 @@ TEST(reset, a_run_with_open_children_is_left_alone, "A-205")
 {
     scoped(fixture_drop) struct fixture *fixture = fixture_new();
     struct reset reset;
-    grow_family(fixture);
+    grow_child_tree(fixture);
     expect_refused(fixture, 10, "Can not reset workflow with pending child workflows");
     EXPECT(run_is_open(fixture_run(fixture)));
     EXPECT_EQ(fixture->run_count, 1);
@@ -347,7 +347,7 @@ TEST(reset, a_signal_on_its_way_to_another_workflow_is_sent_again)
 {
     scoped(fixture_drop) struct fixture *fixture = fixture_new();
     struct reset reset;
-    grow_family(fixture);
+    grow_child_tree(fixture);
     EXPECT_OK(fixture_step(fixture, refuse_child, NULL)); /* a decision follows */
     EXPECT(fixture_poll_decision(fixture));
     EXPECT_OK(fixture_complete(fixture, fixture_marker(fixture, "n")));
@@ -373,9 +373,9 @@ TEST(reset, a_name_that_is_used_again_is_known_across_batches)
     EXPECT_OK(fixture_complete(fixture, fixture_timer(fixture, "t", 60)));
     const struct run *run = fixture_run(fixture);
     const STORED(PendingTimer) *timer = run_find_timer(run, "t");
-    struct run *rebuilt = reset_new_run(run, &fixture->facts);
+    struct run *rebuilt = reset_new_run(run, &fixture->context);
     struct rebuild rebuild;
-    rebuild_begin(&rebuild, rebuilt, &fixture->facts, fixture->arena);
+    rebuild_begin(&rebuild, rebuilt, &fixture->context, fixture->arena);
     for (int64_t id = 1; id < run->core->next_event_id; id++) {
         API(HistoryEvent) *event = fixture_event(fixture, id);
         rebuild_add(&rebuild, &event, 1, 1, fixture->arena);
@@ -393,7 +393,7 @@ refresh(void *context, struct step *step)
     return command_refresh(step);
 }
 
-TEST(refresh, tasks_and_the_alarm_come_again_and_no_event_does, "A-210")
+TEST(refresh, tasks_and_the_wake_up_timer_come_again_and_no_event_does, "A-210")
 {
     scoped(fixture_drop) struct fixture *fixture = fixture_new();
     fixture_begin(fixture);
@@ -401,11 +401,11 @@ TEST(refresh, tasks_and_the_alarm_come_again_and_no_event_does, "A-210")
     EXPECT_OK(fixture_complete(fixture, activity(fixture, "a")));
     EXPECT_OK(fixture_signal(fixture, "one", ""));
     int64_t next = fixture_run(fixture)->core->next_event_id;
-    uint64_t alarm = fixture_run(fixture)->core->alarm_row;
+    uint64_t wakeup_row = fixture_run(fixture)->core->alarm_row;
     uint64_t before = fixture->ids.next;
     EXPECT_OK(fixture_step(fixture, refresh, NULL));
     EXPECT_EQ(fixture_run(fixture)->core->next_event_id, next);
-    EXPECT(fixture_run(fixture)->core->alarm_row > alarm);
+    EXPECT(fixture_run(fixture)->core->alarm_row > wakeup_row);
     EXPECT_EQ(fixture->tasks.count, 2); /* the old rows are gone */
     for (size_t i = 0; i < fixture->tasks.count; i++)
         EXPECT(fixture->tasks.items[i].row >= before);
@@ -418,7 +418,7 @@ TEST(refresh, tasks_and_the_alarm_come_again_and_no_event_does, "A-210")
 TEST(refresh, what_is_for_other_workflows_is_sent_again, "A-210")
 {
     scoped(fixture_drop) struct fixture *fixture = fixture_new();
-    grow_family(fixture);
+    grow_child_tree(fixture);
     size_t rows = fixture->tasks.count;
     uint64_t before = fixture->ids.next;
     EXPECT_OK(fixture_step(fixture, refresh, NULL));

@@ -106,7 +106,7 @@ retry_backoff(const API(RetryPolicy) *policy, const struct retry_state *state)
         return 0;
     bool is_late =
         state->expiration_time != 0 && state->now + seconds * SECOND > state->expiration_time;
-#ifdef CADENZA_PLANT_retry_after_expiration
+#ifdef CADENZA_FAULT_retry_after_expiration
     is_late = false;
 #endif
     return is_late ? 0 : seconds;
@@ -125,8 +125,6 @@ retry_timeout_reason(API(TimeoutType) type)
     case API_VALUE(TIMEOUT_TYPE__TIMEOUT_TYPE_HEARTBEAT):
         return "cadenceInternal:Timeout HEARTBEAT";
     default:
-        break;
+        unreachable("timeout type %d", (int)type);
     }
-    check(!"a type of timeout");
-    return "";
 }

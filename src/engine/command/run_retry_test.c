@@ -1,5 +1,5 @@
 /* Runs that are tried again by their retry policy. */
-#include "engine/command/fixture.h"
+#include "engine/command/test/fixture.h"
 #include "wire/message.h"
 #include "wire/presence.h"
 
@@ -42,7 +42,7 @@ first_event(struct fixture *fixture)
 static int64_t
 wait_of(struct fixture *fixture)
 {
-    return (fixture_run(fixture)->core->execution_time - fixture->facts.now) / SECOND;
+    return (fixture_run(fixture)->core->execution_time - fixture->context.now) / SECOND;
 }
 
 TEST(run_retry, a_failed_run_is_tried_again_until_it_completes, "A-190", "A-191", "A-195")
@@ -98,7 +98,7 @@ TEST(run_retry, a_run_that_times_out_is_tried_again_until_the_policy_expires, "A
     API(StartWorkflowExecutionRequest) *request = retry_request(fixture, 0, 30);
     request->execution_start_to_close_timeout = fixture_duration(fixture, 20);
     EXPECT_OK(fixture_start(fixture, request));
-    int64_t begin = fixture->facts.now, expiration = begin + 30 * SECOND;
+    int64_t begin = fixture->context.now, expiration = begin + 30 * SECOND;
     EXPECT_EQ(fixture_run(fixture)->core->timeout_time, begin + 20 * SECOND);
     fixture_advance(fixture, 20);
     EXPECT_EQ(fixture->run_count, 2);
@@ -116,7 +116,7 @@ TEST(run_retry, the_first_attempt_may_outlast_the_policy, "A-193")
 {
     scoped(fixture_drop) struct fixture *fixture = fixture_new();
     EXPECT_OK(fixture_start(fixture, retry_request(fixture, 0, 30)));
-    EXPECT_EQ(fixture_run(fixture)->core->timeout_time - fixture->facts.now, 100 * SECOND);
+    EXPECT_EQ(fixture_run(fixture)->core->timeout_time - fixture->context.now, 100 * SECOND);
     fixture_advance(fixture, 100);
     EXPECT_EQ(fixture->run_count, 1);
     EXPECT(!run_is_open(fixture_run(fixture)));

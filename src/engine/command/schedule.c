@@ -34,7 +34,7 @@ schedule_fault(const char *schedule, int64_t now, struct arena *arena)
     return NULL;
 }
 
-/* False: it is none, which was checked when it came in. */
+/* False: it cannot be parsed. That was checked when it came in. */
 static bool
 read_schedule(const char *schedule, struct cron *cron)
 {

@@ -1,6 +1,6 @@
 /* What a decision that schedules an activity writes, and what it may not say. */
-#include "engine/command/activity_calls.h"
 #include "engine/command/inside.h"
+#include "engine/command/test/activity_calls.h"
 #include "wire/maps.h"
 #include "wire/message.h"
 
@@ -18,17 +18,17 @@ scheduled(const struct fixture *fixture)
 TEST(schedule_activity, the_event_says_all_that_was_asked_for, "A-096", "A-249")
 {
     scoped(fixture_drop) struct fixture *fixture = fixture_new();
-    API(Decision) *decision = wish_retried(fixture, "a", 3, 0);
-    API(ScheduleActivityTaskDecisionAttributes) *wish = wish_attributes(decision);
-    wish->task_list = message_new(fixture->arena, API_TYPE(task_list));
-    wish->task_list->name = (char *)"other";
-    wish->task_list->kind = API_VALUE(TASK_LIST_KIND__TASK_LIST_KIND_EPHEMERAL);
-    wish->header = message_new(fixture->arena, API_TYPE(header));
+    API(Decision) *decision = retried_activity_decision(fixture, "a", 3, 0);
+    API(ScheduleActivityTaskDecisionAttributes) *attributes = activity_attributes(decision);
+    attributes->task_list = message_new(fixture->arena, API_TYPE(task_list));
+    attributes->task_list->name = (char *)"other";
+    attributes->task_list->kind = API_VALUE(TASK_LIST_KIND__TASK_LIST_KIND_EPHEMERAL);
+    attributes->header = message_new(fixture->arena, API_TYPE(header));
     API(Header__FieldsEntry) *field = message_new(fixture->arena, API_TYPE(header__fields_entry));
     field->key = (char *)"key";
     field->value = fixture_payload(fixture, "value");
-    wish->header->fields = &field;
-    wish->header->n_fields = 1;
+    attributes->header->fields = &field;
+    attributes->header->n_fields = 1;
     calls_begin(fixture, decision);
 
     EXPECT_HISTORY(fixture, "WorkflowExecutionStarted DecisionTaskScheduled DecisionTaskStarted "
@@ -54,8 +54,8 @@ TEST(schedule_activity, the_event_says_all_that_was_asked_for, "A-096", "A-249")
     EXPECT_TEXT(start.activity->header->fields[0]->key, "key");
     EXPECT_TEXT(fixture_payload_text(fixture, start.activity->input), "input");
     EXPECT_TEXT(start.workflow_type->name, "type");
-    EXPECT_EQ(start.activity->first_scheduled_time, fixture->facts.now);
-    EXPECT_EQ(start.activity->started_time, fixture->facts.now);
+    EXPECT_EQ(start.activity->first_scheduled_time, fixture->context.now);
+    EXPECT_EQ(start.activity->started_time, fixture->context.now);
 }
 
 /* The list in the event of an activity, of a run on a list of a kind, that asked for one. */
@@ -66,10 +66,11 @@ list_chosen(struct fixture *fixture, API(TaskListKind) own, const char *name,
     API(StartWorkflowExecutionRequest) *start = fixture_start_request(fixture);
     start->task_list->kind = own;
     EXPECT_OK(fixture_start(fixture, start));
-    API(Decision) *decision = wish_activity(fixture, "a", (struct wish_timeouts){10, 10, 10, 0});
-    wish_attributes(decision)->task_list = message_new(fixture->arena, API_TYPE(task_list));
-    wish_attributes(decision)->task_list->name = (char *)name;
-    wish_attributes(decision)->task_list->kind = kind;
+    API(Decision) *decision =
+        activity_decision(fixture, "a", (struct activity_timeouts){10, 10, 10, 0});
+    activity_attributes(decision)->task_list = message_new(fixture->arena, API_TYPE(task_list));
+    activity_attributes(decision)->task_list->name = (char *)name;
+    activity_attributes(decision)->task_list->kind = kind;
     EXPECT(fixture_poll_decision(fixture));
     EXPECT_OK(fixture_complete(fixture, decision));
     return scheduled(fixture)->task_list;
@@ -80,7 +81,7 @@ list_chosen(struct fixture *fixture, API(TaskListKind) own, const char *name,
 TEST(schedule_activity, the_list_keeps_its_kind_but_for_the_own_one_of_the_run, "A-096")
 {
     static const struct {
-        API(TaskListKind) own, wished, chosen;
+        API(TaskListKind) own, requested, chosen;
         const char *name;
     } rows[] = {
         {LIST_KIND(NORMAL), LIST_KIND(INVALID), LIST_KIND(INVALID), "other"},
@@ -92,7 +93,8 @@ TEST(schedule_activity, the_list_keeps_its_kind_but_for_the_own_one_of_the_run, 
     };
     for (size_t i = 0; i < array_length(rows); i++) {
         scoped(fixture_drop) struct fixture *fixture = fixture_new();
-        const API(TaskList) *list = list_chosen(fixture, rows[i].own, rows[i].name, rows[i].wished);
+        const API(TaskList) *list =
+            list_chosen(fixture, rows[i].own, rows[i].name, rows[i].requested);
         EXPECT_TEXT(list->name, rows[i].name[0] == '\0' ? "list" : rows[i].name);
         EXPECT_EQ(list->kind, rows[i].chosen);
     }
@@ -101,7 +103,7 @@ TEST(schedule_activity, the_list_keeps_its_kind_but_for_the_own_one_of_the_run, 
 TEST(schedule_activity, without_a_list_it_goes_to_that_of_the_run)
 {
     scoped(fixture_drop) struct fixture *fixture = fixture_new();
-    calls_begin(fixture, wish_activity(fixture, "a", (struct wish_timeouts){10}));
+    calls_begin(fixture, activity_decision(fixture, "a", (struct activity_timeouts){10}));
     EXPECT_TEXT(scheduled(fixture)->task_list->name, "list");
     const STORED(TransferRow) *task =
         fixture_task(fixture, CADENZA__STORAGE__V1__TRANSFER_TYPE__TRANSFER_TYPE_ACTIVITY);
@@ -114,7 +116,7 @@ TEST(schedule_activity, without_a_list_it_goes_to_that_of_the_run)
 TEST(schedule_activity, timeouts_that_are_not_given_follow_from_the_others, "A-097")
 {
     static const struct {
-        struct wish_timeouts given, wanted;
+        struct activity_timeouts given, wanted;
     } cases[] = {
         {{.schedule_to_close = 30}, {30, 30, 30, 0}},
         {{.schedule_to_close = 30, .schedule_to_start = 5}, {30, 5, 30, 0}},
@@ -129,7 +131,7 @@ TEST(schedule_activity, timeouts_that_are_not_given_follow_from_the_others, "A-0
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         scoped(fixture_drop) struct fixture *fixture = fixture_new();
-        calls_begin(fixture, wish_activity(fixture, "a", cases[i].given));
+        calls_begin(fixture, activity_decision(fixture, "a", cases[i].given));
         const API(ActivityTaskScheduledEventAttributes) *event = scheduled(fixture);
         EXPECT_EQ(event->schedule_to_close_timeout->seconds, cases[i].wanted.schedule_to_close);
         EXPECT_EQ(event->schedule_to_start_timeout->seconds, cases[i].wanted.schedule_to_start);
@@ -140,10 +142,10 @@ TEST(schedule_activity, timeouts_that_are_not_given_follow_from_the_others, "A-0
 
 /* Each is refused by failing the decision, and its run goes on. */
 static void
-expect_refused(struct wish_timeouts timeouts, const char *text)
+expect_refused(struct activity_timeouts timeouts, const char *text)
 {
     scoped(fixture_drop) struct fixture *fixture = fixture_new();
-    calls_begin(fixture, wish_activity(fixture, "a", timeouts));
+    calls_begin(fixture, activity_decision(fixture, "a", timeouts));
     calls_expect_refused(fixture, BAD, text);
     EXPECT_HISTORY(fixture, "WorkflowExecutionStarted DecisionTaskScheduled DecisionTaskStarted "
                             "DecisionTaskFailed");
@@ -155,11 +157,11 @@ TEST(schedule_activity, too_few_or_negative_timeouts_are_refused, "A-097", "A-07
 {
     static const char missing[] = "A valid ScheduleToCloseTimeout is not set on decision.";
     static const char negative[] = "A valid timeout may not be negative.";
-    expect_refused((struct wish_timeouts){0}, missing);
-    expect_refused((struct wish_timeouts){.schedule_to_start = 5}, missing);
-    expect_refused((struct wish_timeouts){.start_to_close = 5, .heartbeat = 5}, missing);
-    expect_refused((struct wish_timeouts){.schedule_to_close = -1}, negative);
-    expect_refused((struct wish_timeouts){30, 5, 5, -1}, negative);
+    expect_refused((struct activity_timeouts){0}, missing);
+    expect_refused((struct activity_timeouts){.schedule_to_start = 5}, missing);
+    expect_refused((struct activity_timeouts){.start_to_close = 5, .heartbeat = 5}, missing);
+    expect_refused((struct activity_timeouts){.schedule_to_close = -1}, negative);
+    expect_refused((struct activity_timeouts){30, 5, 5, -1}, negative);
 }
 
 TEST(schedule_activity, a_retry_policy_stretches_the_timeouts, "A-098")
@@ -181,9 +183,9 @@ TEST(schedule_activity, a_retry_policy_stretches_the_timeouts, "A-098")
         request->execution_start_to_close_timeout = fixture_duration(fixture, cases[i].execution);
         EXPECT_OK(fixture_start(fixture, request));
         EXPECT(fixture_poll_decision(fixture));
-        API(Decision) *decision = wish_retried(fixture, "a", 5, cases[i].expiration);
+        API(Decision) *decision = retried_activity_decision(fixture, "a", 5, cases[i].expiration);
         char *reason = (char *)"cadenceInternal:Timeout SCHEDULE_TO_START";
-        API(RetryPolicy) *policy = wish_attributes(decision)->retry_policy;
+        API(RetryPolicy) *policy = activity_attributes(decision)->retry_policy;
         policy->non_retryable_error_reasons = &reason;
         policy->n_non_retryable_error_reasons = cases[i].is_final;
         EXPECT_OK(fixture_complete(fixture, decision));
@@ -197,57 +199,59 @@ TEST(schedule_activity, an_id_that_is_pending_is_refused_and_one_that_is_over_is
      "A-075")
 {
     scoped(fixture_drop) struct fixture *fixture = fixture_new();
-    calls_begin(fixture, wish_activity(fixture, "a", (struct wish_timeouts){10}),
-                wish_activity(fixture, "b", (struct wish_timeouts){10}),
-                wish_activity(fixture, "a", (struct wish_timeouts){10}));
+    calls_begin(fixture, activity_decision(fixture, "a", (struct activity_timeouts){10}),
+                activity_decision(fixture, "b", (struct activity_timeouts){10}),
+                activity_decision(fixture, "a", (struct activity_timeouts){10}));
     calls_expect_refused(fixture, DUPLICATE, "");
     EXPECT(calls_activity(fixture, "b") == NULL); /* the whole list is taken back */
 
     EXPECT(fixture_poll_decision(fixture));
-    EXPECT_OK(fixture_complete(fixture, wish_activity(fixture, "a", (struct wish_timeouts){10})));
+    EXPECT_OK(
+        fixture_complete(fixture, activity_decision(fixture, "a", (struct activity_timeouts){10})));
     EXPECT_OK(calls_complete(fixture, calls_poll_activity(fixture)));
     EXPECT(fixture_poll_decision(fixture));
-    EXPECT_OK(fixture_complete(fixture, wish_activity(fixture, "a", (struct wish_timeouts){10})));
+    EXPECT_OK(
+        fixture_complete(fixture, activity_decision(fixture, "a", (struct activity_timeouts){10})));
     EXPECT(calls_activity(fixture, "a") != NULL);
 }
 
 static void
-change_nothing(API(ScheduleActivityTaskDecisionAttributes) *wish)
+change_nothing(API(ScheduleActivityTaskDecisionAttributes) *attributes)
 {
-    wish->activity_id = (char *)"";
+    attributes->activity_id = (char *)"";
 }
 
 static void
-change_type(API(ScheduleActivityTaskDecisionAttributes) *wish)
+change_type(API(ScheduleActivityTaskDecisionAttributes) *attributes)
 {
-    wish->activity_type = NULL;
+    attributes->activity_type = NULL;
 }
 
 static void
-change_policy(API(ScheduleActivityTaskDecisionAttributes) *wish)
+change_policy(API(ScheduleActivityTaskDecisionAttributes) *attributes)
 {
-    wish->retry_policy->backoff_coefficient = 0.5;
+    attributes->retry_policy->backoff_coefficient = 0.5;
 }
 
 static void
-change_list(API(ScheduleActivityTaskDecisionAttributes) *wish)
+change_list(API(ScheduleActivityTaskDecisionAttributes) *attributes)
 {
     static API(TaskList) list;
     list = (API(TaskList))UBER__CADENCE__API__V1__TASK_LIST__INIT;
     list.name = (char *)"/__cadence_sys/mine";
-    wish->task_list = &list;
+    attributes->task_list = &list;
 }
 
 static void
-change_domain(API(ScheduleActivityTaskDecisionAttributes) *wish)
+change_domain(API(ScheduleActivityTaskDecisionAttributes) *attributes)
 {
-    wish->domain = (char *)"nowhere";
+    attributes->domain = (char *)"nowhere";
 }
 
 TEST(schedule_activity, names_and_policies_are_checked, "A-074", "A-254")
 {
     static const struct {
-        void (*change)(API(ScheduleActivityTaskDecisionAttributes) *wish);
+        void (*change)(API(ScheduleActivityTaskDecisionAttributes) *attributes);
         const char *text;
     } cases[] = {
         {change_nothing, "ActivityId is not set on decision."},
@@ -258,8 +262,8 @@ TEST(schedule_activity, names_and_policies_are_checked, "A-074", "A-254")
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         scoped(fixture_drop) struct fixture *fixture = fixture_new();
-        API(Decision) *decision = wish_retried(fixture, "a", 3, 0);
-        cases[i].change(wish_attributes(decision));
+        API(Decision) *decision = retried_activity_decision(fixture, "a", 3, 0);
+        cases[i].change(activity_attributes(decision));
         calls_begin(fixture, decision);
         calls_expect_refused(fixture, BAD, cases[i].text);
     }
@@ -271,11 +275,12 @@ TEST(schedule_activity, names_longer_than_the_limit_are_refused, "A-037")
     memset(name, 'x', sizeof name - 1);
     name[sizeof name - 1] = '\0';
     scoped(fixture_drop) struct fixture *fixture = fixture_new();
-    calls_begin(fixture, wish_activity(fixture, name, (struct wish_timeouts){10}));
+    calls_begin(fixture, activity_decision(fixture, name, (struct activity_timeouts){10}));
     calls_expect_refused(fixture, BAD, "ActivityID exceeds length limit.");
     EXPECT(fixture_poll_decision(fixture));
     name[1000] = '\0';
-    EXPECT_OK(fixture_complete(fixture, wish_activity(fixture, name, (struct wish_timeouts){10})));
+    EXPECT_OK(fixture_complete(fixture,
+                               activity_decision(fixture, name, (struct activity_timeouts){10})));
     EXPECT(calls_activity(fixture, name) != NULL);
 }
 
@@ -313,8 +318,8 @@ record_in(struct fixture *fixture, const char *name, const char *const *clusters
 static void
 schedule_in(struct fixture *fixture, const char *domain)
 {
-    API(Decision) *decision = wish_activity(fixture, "a", (struct wish_timeouts){10});
-    wish_attributes(decision)->domain = (char *)domain;
+    API(Decision) *decision = activity_decision(fixture, "a", (struct activity_timeouts){10});
+    activity_attributes(decision)->domain = (char *)domain;
     EXPECT(fixture_poll_decision(fixture));
     EXPECT_OK(fixture_complete(fixture, decision));
 }
@@ -329,8 +334,8 @@ TEST(schedule_activity, another_domain_must_live_in_the_same_cluster, "A-100")
         .twin = domain_from_record(record_in(fixture, "twin", here, 1)),
         .alien = domain_from_record(record_in(fixture, "alien", there, 1)),
     };
-    fixture->facts.find_domain = find_two;
-    fixture->facts.find_domain_context = &two;
+    fixture->context.find_domain = find_two;
+    fixture->context.find_domain_context = &two;
     fixture_begin(fixture);
     schedule_in(fixture, "alien");
     calls_expect_refused(fixture, BAD, "cannot make cross domain call between orders and alien");
@@ -354,8 +359,8 @@ TEST(schedule_activity, another_global_domain_needs_the_same_clusters_and_the_se
         .twin = domain_from_record(record_in(fixture, "twin", swapped, 2)),
         .alien = domain_from_record(record_in(fixture, "alien", there, 2)),
     };
-    fixture->facts.find_domain = find_two;
-    fixture->facts.find_domain_context = &two;
+    fixture->context.find_domain = find_two;
+    fixture->context.find_domain_context = &two;
     fixture_begin(fixture);
     schedule_in(fixture, "twin");
     calls_expect_refused(fixture, BAD, "cannot make cross domain call between orders and twin");
@@ -373,9 +378,9 @@ TEST(schedule_activity, too_many_pending_fail_the_run_where_that_is_asked_for, "
     scoped(fixture_drop) struct fixture *fixture = fixture_new();
     fixture_configure(fixture, "limit.pendingActivityCount.enabled: [{value: true}]\n"
                                "limit.pendingActivityCount.error: [{value: 2}]\n");
-    calls_begin(fixture, wish_activity(fixture, "a", (struct wish_timeouts){10}),
-                wish_activity(fixture, "b", (struct wish_timeouts){10}),
-                wish_activity(fixture, "c", (struct wish_timeouts){10}));
+    calls_begin(fixture, activity_decision(fixture, "a", (struct activity_timeouts){10}),
+                activity_decision(fixture, "b", (struct activity_timeouts){10}),
+                activity_decision(fixture, "c", (struct activity_timeouts){10}));
     EXPECT(!run_is_open(fixture_run(fixture)));
     const API(Failure) *failure = calls_find_event(fixture, EVENT_KIND(WORKFLOW_EXECUTION_FAILED))
                                       ->workflow_execution_failed_event_attributes->failure;
@@ -386,7 +391,7 @@ TEST(schedule_activity, an_input_over_the_limit_fails_the_run, "A-251")
 {
     scoped(fixture_drop) struct fixture *fixture = fixture_new();
     fixture_configure(fixture, "limit.blobSize.error: [{value: 4}]\n");
-    calls_begin(fixture, wish_activity(fixture, "a", (struct wish_timeouts){10}));
+    calls_begin(fixture, activity_decision(fixture, "a", (struct activity_timeouts){10}));
     const API(Failure) *failure = calls_find_event(fixture, EVENT_KIND(WORKFLOW_EXECUTION_FAILED))
                                       ->workflow_execution_failed_event_attributes->failure;
     EXPECT_TEXT(failure->reason, "DECISION_BLOB_SIZE_EXCEEDS_LIMIT");

@@ -1,6 +1,6 @@
 /* Signals, signal-with-start and requests to cancel. */
 #include "base/check.h"
-#include "engine/command/fixture.h"
+#include "engine/command/test/fixture.h"
 #include "wire/errors.h"
 #include "wire/message.h"
 

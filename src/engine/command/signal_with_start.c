@@ -1,4 +1,4 @@
-/* signal_with_start.c - the open run is signalled; if there is none, one begins with the signal. */
+/* signal_with_start.c - signals the open run; if there is none, begins one with the signal. */
 #include "engine/command/start.h"
 
 #include "base/check.h"

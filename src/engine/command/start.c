@@ -3,7 +3,7 @@
 
 #include "base/check.h"
 #include "domain/active.h"
-#include "engine/ndc/runs.h"
+#include "engine/branches/runs.h"
 #include "wire/errors.h"
 #include "wire/presence.h"
 
@@ -27,7 +27,7 @@ start_is_repeat(const struct step *step, const API(StartWorkflowExecutionRequest
                 struct start_answer *answer)
 {
     const STORED(CurrentRecord) *current = step->current;
-#ifdef CADENZA_PLANT_start_request_forgotten
+#ifdef CADENZA_FAULT_start_request_forgotten
     return false;
 #endif
     if (current == NULL || request->request_id[0] == '\0')
@@ -57,6 +57,7 @@ start_ended_well(const STORED(CurrentRecord) *current)
 static struct error *
 start_check_closed(const struct step *step, API(WorkflowIdReusePolicy) policy)
 {
+    check(step->current->state == COMPLETED);
     switch (policy) {
     case POLICY(INVALID): /* unset means the first one */
     case POLICY(ALLOW_DUPLICATE_FAILED_ONLY):
@@ -115,17 +116,19 @@ start_new_run(struct step *step, const struct start_command *command, struct sta
     const char *run_id = mutation_run(begun)->core->run_id;
     if (start_is_open(step))
         start_terminate_running(step, run_id);
-    run_begin(begun, &(struct run_birth){
-                         .attributes = start_attributes(step->facts, command, run_id, step->arena),
-                         .create_request_id = request->request_id,
-                         .jitter_start = command_seconds(request->jitter_start),
-                         .has_first_decision = command->signal == NULL,
-                     });
+    run_begin(begun,
+              &(struct run_birth){
+                  .attributes = start_attributes(step->context, command, run_id, step->arena),
+                  .create_request_id = request->request_id,
+                  .jitter_start = command_seconds(request->jitter_start),
+                  .has_first_decision = command->signal == NULL,
+              });
     if (command->signal != NULL) {
         run_add_signal(begun, command->signal->signal_name, command->signal->signal_input,
                        request->identity, request->request_id);
         decision_schedule_if_needed(begun);
     }
+    step_check(step);
     *answer = (struct start_answer){.run_id = arena_text(step->arena, run_id), .is_new = true};
 }
 
@@ -149,20 +152,20 @@ command_start(struct step *step, const struct start_command *command, struct sta
 /* The next run is to be the newest of its attribute, and to begin after all of the current one's.
  */
 static const char *
-move_behind_rivals(struct step *step, const API(ActiveClusterSelectionPolicy) *next)
+move_behind_candidates(struct step *step, const API(ActiveClusterSelectionPolicy) *next)
 {
-    struct contenders contenders = contenders_read(step->current, step->arena);
+    struct candidates candidates = candidates_read(step->current, step->arena);
     const STORED(Contender) *newest =
-        contenders_find(&contenders, next == NULL ? NULL : next->cluster_attribute);
-    int64_t latest = contenders_latest_start(&contenders);
-    if (newest != NULL && newest->last_write_version > step->facts->event_version)
+        candidates_find(&candidates, next == NULL ? NULL : next->cluster_attribute);
+    int64_t latest = candidates_latest_start(&candidates);
+    if (newest != NULL && newest->last_write_version > step->context->event_version)
         return "of which the workflow ID has a run with a higher failover version.";
-    if (step->facts->now > latest)
+    if (step->context->now > latest)
         return NULL;
-    struct facts *facts = arena_make(step->arena, struct facts);
-    *facts = *step->facts;
-    facts->now = latest + 1;
-    step->facts = facts;
+    struct run_context *context = arena_make(step->arena, struct run_context);
+    *context = *step->context;
+    context->now = latest + 1;
+    step->context = context;
     return NULL;
 }
 
@@ -170,21 +173,22 @@ const char *
 start_move_attribute(struct step *step, const API(ActiveClusterSelectionPolicy) *own,
                      const API(ActiveClusterSelectionPolicy) *next, const char *verb)
 {
-    const struct facts *facts = step->facts;
+    const struct run_context *context = step->context;
     struct cluster_attribute from = cluster_attribute_of(own), to = cluster_attribute_of(next);
     const char *fault = NULL;
+    check(step->begun == NULL); /* the next run begins with the context that this may leave */
     if (cluster_attribute_equals(&from, &to))
         return NULL;
-    struct active_cluster there = facts_active(facts, facts->domain, &to);
-    struct active_cluster here = facts_active(facts, facts->domain, &from);
+    struct active_cluster there = run_context_active(context, context->domain, &to);
+    struct active_cluster here = run_context_active(context, context->domain, &from);
     if (there.status == ACTIVE_UNKNOWN_ATTRIBUTE)
         return UNKNOWN_ATTRIBUTE_FAULT;
     if (strcmp(there.cluster_name, here.cluster_name) != 0)
         fault = "that is active in a different cluster.";
-    else if (there.failover_version < facts->event_version)
+    else if (there.failover_version < context->event_version)
         fault = "whose failover version is lower.";
     else
-        fault = move_behind_rivals(step, next);
+        fault = move_behind_candidates(step, next);
     return fault == NULL
                ? NULL
                : arena_format(step->arena, "Cannot %s with a cluster attribute %s", verb, fault);

@@ -1,6 +1,7 @@
 /* start_child.c - the decision to start a child. The start itself is work of the outbox.
  *
  * What the decision leaves out, the child takes from its parent (A-158). */
+#include "base/check.h"
 #include "domain/active.h"
 #include "engine/command/retry.h"
 #include "engine/command/schedule.h"
@@ -11,120 +12,124 @@
 #define BAD          FAILED_CAUSE(BAD_START_CHILD_EXECUTION_ATTRIBUTES)
 #define POLICY(name) API_VALUE(PARENT_CLOSE_POLICY__PARENT_CLOSE_POLICY_##name)
 
-typedef API(StartChildWorkflowExecutionDecisionAttributes) wish_t;
+typedef API(StartChildWorkflowExecutionDecisionAttributes) request_t;
 
 static const char *
-find_fault(const struct deciding *deciding, const wish_t *wish)
+find_fault(const struct decision_list *decision_list, const request_t *request)
 {
-    const char *type = wish->workflow_type == NULL ? "" : wish->workflow_type->name;
-    if (wish->workflow_id[0] == '\0')
+    const char *type = request->workflow_type == NULL ? "" : request->workflow_type->name;
+    if (request->workflow_id[0] == '\0')
         return "Required field WorkflowID is not set on decision.";
     if (type[0] == '\0')
         return "Required field WorkflowType is not set on decision.";
-    if (target_is_longer(deciding, wish->domain, DYNAMIC_DOMAIN_NAME_LENGTH))
+    if (target_is_longer(decision_list, request->domain, DYNAMIC_DOMAIN_NAME_LENGTH))
         return "Domain exceeds length limit.";
-    if (target_is_longer(deciding, wish->workflow_id, DYNAMIC_WORKFLOW_ID_LENGTH))
+    if (target_is_longer(decision_list, request->workflow_id, DYNAMIC_WORKFLOW_ID_LENGTH))
         return "WorkflowId exceeds length limit.";
-    if (target_is_longer(deciding, type, DYNAMIC_WORKFLOW_TYPE_LENGTH))
+    if (target_is_longer(decision_list, type, DYNAMIC_WORKFLOW_TYPE_LENGTH))
         return "WorkflowType exceeds length limit.";
-    const char *fault = retry_policy_fault(wish->retry_policy);
+    const char *fault = retry_policy_fault(request->retry_policy);
     if (fault != NULL)
         return fault;
-    return schedule_fault(wish->cron_schedule, deciding->step->facts->now, deciding->step->arena);
+    return schedule_fault(request->cron_schedule, decision_list->step->context->now,
+                          decision_list->step->arena);
 }
 
 /* A child in another domain: not where one of the two is global. */
 static bool
-is_domain_good(struct deciding *deciding, const struct domain *target)
+is_domain_good(struct decision_list *decision_list, const struct domain *target)
 {
-    const struct domain *own = deciding->step->facts->domain;
+    const struct domain *own = decision_list->step->context->domain;
     bool is_global =
         own->record->domain->is_global_domain || target->record->domain->is_global_domain;
     if (strcmp(own->id, target->id) == 0 || !is_global)
         return true;
-    deciding_refuse(deciding, BAD,
-                    "The child workflow is trying to use domain %s but it's running in domain %s. "
-                    "Cross-cluster and cross domain child workflows are not supported for global "
-                    "domains",
-                    target->id, own->id);
+    decision_list_refuse(
+        decision_list, BAD,
+        "The child workflow is trying to use domain %s but it's running in domain %s. "
+        "Cross-cluster and cross domain child workflows are not supported for global "
+        "domains",
+        target->id, own->id);
     return false;
 }
 
 /* */
 static API(ParentClosePolicy)
-choose_policy(const struct facts *facts, API(ParentClosePolicy) wished)
+choose_policy(const struct run_context *context, API(ParentClosePolicy) requested)
 {
-    if (!facts_flag(facts, DYNAMIC_PARENT_CLOSE_POLICY))
+    if (!run_context_flag(context, DYNAMIC_PARENT_CLOSE_POLICY))
         return POLICY(ABANDON);
-    bool is_known = wished == POLICY(ABANDON) || wished == POLICY(REQUEST_CANCEL) ||
-                    wished == POLICY(TERMINATE);
-    return is_known ? wished : POLICY(TERMINATE);
+    bool is_known = requested == POLICY(ABANDON) || requested == POLICY(REQUEST_CANCEL) ||
+                    requested == POLICY(TERMINATE);
+    return is_known ? requested : POLICY(TERMINATE);
 }
 
 static GOOGLE(Duration) *
-choose_timeout(GOOGLE(Duration) *wished, int64_t of_parent, struct arena *arena)
+choose_timeout(GOOGLE(Duration) *requested, int64_t of_parent, struct arena *arena)
 {
-    return command_seconds(wished) > 0 ? wished : presence_make_duration(arena, of_parent);
+    return command_seconds(requested) > 0 ? requested : presence_make_duration(arena, of_parent);
 }
 
 static void
-add_initiated(struct deciding *deciding, const wish_t *wish, API(TaskList) *list)
+add_initiated(struct decision_list *decision_list, const request_t *request, API(TaskList) *list)
 {
-    struct arena *arena = deciding->step->arena;
-    const STORED(RunRecord) *core = mutation_run(deciding->mutation)->core;
-    const struct facts *facts = deciding->step->facts;
+    struct arena *arena = decision_list->step->arena;
+    const STORED(RunRecord) *core = mutation_run(decision_list->mutation)->core;
+    const struct run_context *context = decision_list->step->context;
     API(HistoryEvent) *event = mutation_new_event(
-        deciding->mutation, EVENT_KIND(START_CHILD_WORKFLOW_EXECUTION_INITIATED));
+        decision_list->mutation, EVENT_KIND(START_CHILD_WORKFLOW_EXECUTION_INITIATED));
     API(StartChildWorkflowExecutionInitiatedEventAttributes) *attributes =
         event->start_child_workflow_execution_initiated_event_attributes;
     attributes->domain =
-        wish->domain[0] != '\0' ? wish->domain : presence_make_text(facts->domain->name);
-    attributes->workflow_id = wish->workflow_id;
-    attributes->workflow_type = wish->workflow_type;
+        request->domain[0] != '\0' ? request->domain : presence_make_text(context->domain->name);
+    attributes->workflow_id = request->workflow_id;
+    attributes->workflow_type = request->workflow_type;
     attributes->task_list = list;
-    attributes->input = wish->input;
+    attributes->input = request->input;
     attributes->execution_start_to_close_timeout =
-        choose_timeout(wish->execution_start_to_close_timeout, core->execution_timeout, arena);
+        choose_timeout(request->execution_start_to_close_timeout, core->execution_timeout, arena);
     attributes->task_start_to_close_timeout =
-        choose_timeout(wish->task_start_to_close_timeout, core->decision_timeout, arena);
-    attributes->parent_close_policy = choose_policy(facts, wish->parent_close_policy);
-    attributes->control = wish->control;
-    attributes->decision_task_completed_event_id = deciding->completed_id;
-    attributes->workflow_id_reuse_policy = wish->workflow_id_reuse_policy;
-    attributes->retry_policy = wish->retry_policy;
-    attributes->cron_schedule = wish->cron_schedule;
-    attributes->cron_overlap_policy = wish->cron_overlap_policy;
-    attributes->header = wish->header;
-    attributes->memo = wish->memo;
-    attributes->search_attributes = wish->search_attributes;
-    attributes->active_cluster_selection_policy = wish->active_cluster_selection_policy;
-    mutation_add_event(deciding->mutation, event);
+        choose_timeout(request->task_start_to_close_timeout, core->decision_timeout, arena);
+    attributes->parent_close_policy = choose_policy(context, request->parent_close_policy);
+    attributes->control = request->control;
+    attributes->decision_task_completed_event_id = decision_list->completed_id;
+    attributes->workflow_id_reuse_policy = request->workflow_id_reuse_policy;
+    attributes->retry_policy = request->retry_policy;
+    attributes->cron_schedule = request->cron_schedule;
+    attributes->cron_overlap_policy = request->cron_overlap_policy;
+    attributes->header = request->header;
+    attributes->memo = request->memo;
+    attributes->search_attributes = request->search_attributes;
+    attributes->active_cluster_selection_policy = request->active_cluster_selection_policy;
+    int64_t initiated_id = mutation_add_event(decision_list->mutation, event);
+    check(run_find_child(mutation_run(decision_list->mutation), initiated_id) != NULL);
 }
 
 void
-decide_start_child(struct deciding *deciding, const API(Decision) *decision)
+decide_start_child(struct decision_list *decision_list, const API(Decision) *decision)
 {
-    const wish_t *wish = decision->start_child_workflow_execution_decision_attributes;
+    const request_t *request = decision->start_child_workflow_execution_decision_attributes;
     const struct domain *target = target_find_domain(
-        deciding, wish->domain, BAD, "Unable to schedule child execution across domain");
-    if (target == NULL || !is_domain_good(deciding, target))
+        decision_list, request->domain, BAD, "Unable to schedule child execution across domain");
+    if (target == NULL || !is_domain_good(decision_list, target))
         return;
-    const char *fault = find_fault(deciding, wish);
+    const char *fault = find_fault(decision_list, request);
     struct cluster_attribute attribute =
-        cluster_attribute_of(wish->active_cluster_selection_policy);
+        cluster_attribute_of(request->active_cluster_selection_policy);
     struct cluster_attribute own = cluster_attribute_of(
-        mutation_run(deciding->mutation)->core->active_cluster_selection_policy);
+        mutation_run(decision_list->mutation)->core->active_cluster_selection_policy);
     if (fault == NULL && attribute.scope != NULL && !cluster_attribute_equals(&attribute, &own) &&
-        facts_active(deciding->step->facts, target, &attribute).status == ACTIVE_UNKNOWN_ATTRIBUTE)
+        run_context_active(decision_list->step->context, target, &attribute).status ==
+            ACTIVE_UNKNOWN_ATTRIBUTE)
         fault = UNKNOWN_ATTRIBUTE_FAULT;
     if (fault != NULL) {
-        deciding_refuse(deciding, BAD, "%s", fault);
+        decision_list_refuse(decision_list, BAD, "%s", fault);
         return;
     }
-    API(TaskList) *list = target_choose_list(deciding, wish->task_list, BAD);
-    if (list == NULL ||
-        !deciding_may_hold(deciding, wish->input == NULL ? 0 : wish->input->data.len,
-                           "StartChildWorkflowExecutionDecisionAttributes.Input"))
+    API(TaskList) *list = target_choose_list(decision_list, request->task_list, BAD);
+    if (list == NULL || !decision_list_may_hold(
+                            decision_list, request->input == NULL ? 0 : request->input->data.len,
+                            "StartChildWorkflowExecutionDecisionAttributes.Input"))
         return;
-    add_initiated(deciding, wish, list);
+    add_initiated(decision_list, request, list);
 }

@@ -11,6 +11,7 @@ fill_transient(const struct mutation *mutation, struct decision_start *start)
 {
     struct arena *arena = mutation_arena(mutation);
     const STORED(PendingDecision) *decision = mutation_run(mutation)->core->decision;
+    check(decision->started_id == decision->schedule_id + 1);
     API(HistoryEvent) *scheduled = message_new(arena, API_TYPE(history_event));
     scheduled->event_id = decision->schedule_id;
     scheduled->version = decision->event_version;
@@ -67,8 +68,10 @@ decision_fill_start(const struct mutation *mutation, struct decision_start *star
         .workflow_type = type,
         .task_list = command_copy_list(core->task_list, arena),
         .run_id = arena_text(arena, core->run_id),
-        .line = run_line(run, mutation_arena(mutation)),
+        .lineage = run_lineage(run, mutation_arena(mutation)),
     };
+    check(start->first_event_id >= 1 && start->first_event_id <= start->next_event_id);
+    check(start->previous_started_id < start->schedule_id);
     if (decision->attempt > 0)
         fill_transient(mutation, start);
 }
@@ -84,7 +87,7 @@ command_start_decision(struct step *step, const struct task_name *task, const ch
     /* A repeat is the same start, even if starting it gave it another id. */
     bool is_repeat = decision != NULL && decision->started_id != EVENT_NONE &&
                      strcmp(decision->request_id, request_id) == 0;
-#ifdef CADENZA_PLANT_started_for_anybody
+#ifdef CADENZA_FAULT_started_for_anybody
     is_repeat = decision != NULL && decision->started_id != EVENT_NONE;
 #endif
     if (!is_repeat) {
@@ -96,6 +99,7 @@ command_start_decision(struct step *step, const struct task_name *task, const ch
                              "Decision task already started.");
         decision_start(mutation, request_id, identity);
     }
+    check(run_has_started_decision(mutation_run(mutation)));
     decision_fill_start(mutation, start);
     return NULL;
 }

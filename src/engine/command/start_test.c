@@ -1,7 +1,7 @@
 /* Starting runs: who may use a workflow id, what the first event says, when the first decision
  * comes. */
 #include "base/check.h"
-#include "engine/command/fixture.h"
+#include "engine/command/test/fixture.h"
 #include "wire/errors.h"
 #include "wire/maps.h"
 #include "wire/message.h"
@@ -317,8 +317,8 @@ backoff_of(struct fixture *fixture, int64_t delay, int64_t jitter, int64_t first
     request->workflow_id_reuse_policy = POLICY(TERMINATE_IF_RUNNING);
     request->delay_start = fixture_duration(fixture, delay);
     request->jitter_start = fixture_duration(fixture, jitter);
-    request->first_run_at =
-        presence_make_timestamp(fixture->arena, fixture->facts.now + first_run_in * FIXTURE_SECOND);
+    request->first_run_at = presence_make_timestamp(
+        fixture->arena, fixture->context.now + first_run_in * FIXTURE_SECOND);
     EXPECT_OK(fixture_start(fixture, request));
     return started_event(fixture)->first_decision_task_backoff->seconds;
 }
@@ -350,7 +350,7 @@ TEST(start, jitter_adds_up_to_so_many_seconds_to_the_delay, "A-043")
 TEST(start, retries_expire_counted_from_the_first_decision_in_whole_milliseconds, "A-044")
 {
     scoped(fixture_drop) struct fixture *fixture = fixture_new();
-    fixture->facts.now += 1500400; /* 1.5004 ms */
+    fixture->context.now += 1500400; /* 1.5004 ms */
     API(StartWorkflowExecutionRequest) *request = fixture_start_request(fixture);
     request->delay_start = fixture_duration(fixture, 10);
     request->retry_policy = message_new(fixture->arena, API_TYPE(retry_policy));
@@ -358,6 +358,6 @@ TEST(start, retries_expire_counted_from_the_first_decision_in_whole_milliseconds
     EXPECT_OK(fixture_start(fixture, request));
     const GOOGLE(Timestamp) *expiration = started_event(fixture)->expiration_time;
     int64_t time = expiration->seconds * FIXTURE_SECOND + expiration->nanos;
-    EXPECT_EQ(time, (fixture->facts.now - 1500400) + 70 * FIXTURE_SECOND + 2000000);
+    EXPECT_EQ(time, (fixture->context.now - 1500400) + 70 * FIXTURE_SECOND + 2000000);
     EXPECT_EQ(fixture_run(fixture)->core->expiration_time, time);
 }

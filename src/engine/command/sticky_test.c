@@ -1,7 +1,7 @@
 /* Sticky execution: decisions go to the worker that has the run in its memory, while it takes them.
  */
 #include "base/check.h"
-#include "engine/command/fixture.h"
+#include "engine/command/test/fixture.h"
 #include "wire/message.h"
 
 #define FIRST_FOUR                                                                                 \
@@ -47,7 +47,7 @@ TEST(sticky, the_next_decision_goes_where_the_last_completion_said, "A-081")
     EXPECT_TEXT(task->task_list->name, "sticky");
     EXPECT_EQ(task->task_list->kind, API_VALUE(TASK_LIST_KIND__TASK_LIST_KIND_STICKY));
     EXPECT_TEXT(task->normal_list, "list");
-    EXPECT_EQ(task->expiry_time, fixture->facts.now + 5 * FIXTURE_SECOND);
+    EXPECT_EQ(task->expiry_time, fixture->context.now + 5 * FIXTURE_SECOND);
     const API(TaskList) *said = fixture_event(fixture, task->schedule_id)
                                     ->decision_task_scheduled_event_attributes->task_list;
     EXPECT_TEXT(said->name, "sticky"); /* histories of decisions do not tell kinds */
@@ -138,7 +138,7 @@ TEST(sticky, after_a_sticky_timeout_failures_count_from_the_start, "A-091", "A-0
             EXPECT_EQ(fixture->decision.attempt, attempt);
             EXPECT_OK(fixture_fail_decision(fixture));
         }
-        EXPECT_OK(fixture_signal(fixture, "again", "")); /* begins to count anew */
+        EXPECT_OK(fixture_signal(fixture, "again", "")); /* starts to count at 0 */
     }
 }
 
@@ -189,12 +189,12 @@ refresh(void *context, struct step *step)
 }
 
 static struct error *
-settle(void *context, struct step *step)
+take_over(void *context, struct step *step)
 {
     (void)context;
-    EXPECT(settle_is_needed(mutation_run(step->mutation)));
-    command_settle(step, false);
-    EXPECT(!settle_is_needed(mutation_run(step->mutation)));
+    EXPECT(take_over_is_needed(mutation_run(step->mutation)));
+    command_take_over(step, false);
+    EXPECT(!take_over_is_needed(mutation_run(step->mutation)));
     return NULL;
 }
 
@@ -217,7 +217,7 @@ expect_found(struct error *(*decide)(void *context, struct step *step))
 TEST(sticky, a_decision_on_a_list_that_the_run_does_not_know_is_sent_to_its_own)
 {
     expect_found(refresh);
-    expect_found(settle);
+    expect_found(take_over);
 }
 
 /* The worker may be one of a time before: the workflow was elsewhere meanwhile. */
@@ -227,7 +227,7 @@ TEST(sticky, a_decision_on_the_sticky_list_goes_to_the_runs_own_when_the_run_cha
     EXPECT_OK(fixture_signal(fixture, "go", ""));
     EXPECT_OK(fixture_step(fixture, refresh, NULL)); /* that alone changes nothing */
     EXPECT_TEXT(fixture_task(fixture, DECISION)->task_list->name, "sticky");
-    EXPECT_OK(fixture_step(fixture, settle, NULL));
+    EXPECT_OK(fixture_step(fixture, take_over, NULL));
     EXPECT_TEXT(fixture_task(fixture, DECISION)->task_list->name, "list");
     EXPECT(fixture_run(fixture)->core->sticky_task_list == NULL);
     fixture_advance(fixture, 9); /* it does not time out */

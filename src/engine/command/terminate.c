@@ -1,4 +1,4 @@
-/* terminate.c - the run ends now, its code is not asked. Works in a deprecated domain too. */
+/* terminate.c - the run ends now, without asking its code. Works in a deprecated domain too. */
 #include "engine/command/inside.h"
 
 struct error *

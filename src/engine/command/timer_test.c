@@ -1,6 +1,6 @@
 /* Timers of a run: they fire, are cancelled, and never both. */
-#include "engine/command/activity_calls.h"
 #include "engine/command/inside.h"
+#include "engine/command/test/activity_calls.h"
 
 TEST(timer, four_in_a_row_give_four_decisions, "A-124")
 {
@@ -11,7 +11,7 @@ TEST(timer, four_in_a_row_give_four_decisions, "A-124")
         EXPECT(fixture_poll_decision(fixture));
         EXPECT_OK(fixture_complete(fixture, fixture_timer(fixture, ids[i], 1)));
         int64_t started_id = calls_last_event(fixture)->event_id;
-        int64_t begin = fixture->facts.now;
+        int64_t begin = fixture->context.now;
         EXPECT_EQ(calls_last_event(fixture)
                       ->timer_started_event_attributes->start_to_fire_timeout->seconds,
                   1);
@@ -60,7 +60,7 @@ TEST(timer, one_that_was_cancelled_never_fires, "A-127", "A-128")
     calls_begin(fixture, fixture_timer(fixture, "t", 20));
     EXPECT_OK(fixture_signal(fixture, "go", ""));
     EXPECT(fixture_poll_decision(fixture));
-    EXPECT_OK(fixture_complete(fixture, wish_cancel_timer(fixture, "t")));
+    EXPECT_OK(fixture_complete(fixture, cancel_timer_decision(fixture, "t")));
     const API(TimerCanceledEventAttributes) *canceled =
         calls_last_event(fixture)->timer_canceled_event_attributes;
     EXPECT_EQ(calls_last_event(fixture)->attributes_case, EVENT_KIND(TIMER_CANCELED));
@@ -74,7 +74,7 @@ TEST(timer, one_that_was_cancelled_never_fires, "A-127", "A-128")
 TEST(timer, an_unknown_one_cannot_be_cancelled_and_the_run_goes_on, "A-127")
 {
     scoped(fixture_drop) struct fixture *fixture = fixture_new();
-    calls_begin(fixture, wish_cancel_timer(fixture, "t"), fixture_marker(fixture, "on"));
+    calls_begin(fixture, cancel_timer_decision(fixture, "t"), fixture_marker(fixture, "on"));
     EXPECT_HISTORY(fixture, "WorkflowExecutionStarted DecisionTaskScheduled DecisionTaskStarted "
                             "DecisionTaskCompleted CancelTimerFailed MarkerRecorded");
     const API(CancelTimerFailedEventAttributes) *failed =
@@ -82,7 +82,7 @@ TEST(timer, an_unknown_one_cannot_be_cancelled_and_the_run_goes_on, "A-127")
     EXPECT_TEXT(failed->cause, "TIMER_ID_UNKNOWN");
     EXPECT_TEXT(failed->identity, "worker");
     scoped(fixture_drop) struct fixture *other = fixture_new();
-    calls_begin(other, wish_cancel_timer(other, ""));
+    calls_begin(other, cancel_timer_decision(other, ""));
     calls_expect_refused(other, FAILED_CAUSE(BAD_CANCEL_TIMER_ATTRIBUTES),
                          "TimerId is not set on decision.");
 }
@@ -96,7 +96,7 @@ TEST(timer, one_that_fired_behind_the_decision_that_cancels_it_did_not_fire, "A-
     EXPECT(fixture_poll_decision(fixture));
     fixture_advance(fixture, 5);
     EXPECT(run_has_buffered(fixture_run(fixture)));
-    EXPECT_OK(fixture_complete(fixture, wish_cancel_timer(fixture, "t")));
+    EXPECT_OK(fixture_complete(fixture, cancel_timer_decision(fixture, "t")));
     EXPECT_HISTORY(fixture, "WorkflowExecutionStarted DecisionTaskScheduled DecisionTaskStarted "
                             "DecisionTaskCompleted TimerStarted TimerStarted "
                             "WorkflowExecutionSignaled DecisionTaskScheduled DecisionTaskStarted "
@@ -115,8 +115,8 @@ TEST(timer, a_list_that_is_taken_back_leaves_the_fired_timer_fired, "A-088")
     EXPECT_OK(fixture_signal(fixture, "go", ""));
     EXPECT(fixture_poll_decision(fixture));
     fixture_advance(fixture, 5);
-    EXPECT_OK(
-        fixture_complete(fixture, wish_cancel_timer(fixture, "t"), fixture_timer(fixture, "", 1)));
+    EXPECT_OK(fixture_complete(fixture, cancel_timer_decision(fixture, "t"),
+                               fixture_timer(fixture, "", 1)));
     EXPECT_HISTORY(fixture, "WorkflowExecutionStarted DecisionTaskScheduled DecisionTaskStarted "
                             "DecisionTaskCompleted TimerStarted WorkflowExecutionSignaled "
                             "DecisionTaskScheduled DecisionTaskStarted DecisionTaskFailed "
@@ -135,7 +135,7 @@ TEST(timer, very_many_at_one_moment_fire_in_several_steps)
     EXPECT(fixture_poll_decision(fixture));
     EXPECT_OK(fixture_complete_list(fixture, timers, COUNT));
     uint64_t first = fixture->ids.next;
-    fixture->facts.now += 5 * FIXTURE_SECOND;
+    fixture->context.now += 5 * FIXTURE_SECOND;
     for (int step = 1; step <= 3; step++) {
         uint64_t before = fixture->ids.next;
         EXPECT_OK(fixture_step(fixture, calls_decide_wake, NULL));

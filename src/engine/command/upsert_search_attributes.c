@@ -13,30 +13,31 @@ size_of(const API(SearchAttributes) *attributes)
 }
 
 void
-decide_upsert_search_attributes(struct deciding *deciding, const API(Decision) *decision)
+decide_upsert_search_attributes(struct decision_list *decision_list, const API(Decision) *decision)
 {
-    API(SearchAttributes) *wish =
+    API(SearchAttributes) *request =
         decision->upsert_workflow_search_attributes_decision_attributes->search_attributes;
-    if (wish == NULL || wish->n_indexed_fields == 0) {
-        deciding_refuse(deciding, FAILED_CAUSE(BAD_SEARCH_ATTRIBUTES),
-                        wish == NULL ? "SearchAttributes is not set on decision."
-                                     : "IndexedFields is empty on decision.");
+    if (request == NULL || request->n_indexed_fields == 0) {
+        decision_list_refuse(decision_list, FAILED_CAUSE(BAD_SEARCH_ATTRIBUTES),
+                             request == NULL ? "SearchAttributes is not set on decision."
+                                             : "IndexedFields is empty on decision.");
         return;
     }
-    struct error *err =
-        facts_check_search(mutation_facts(deciding->mutation), wish, deciding->step->arena);
+    struct error *err = run_context_check_search(mutation_context(decision_list->mutation), request,
+                                                 decision_list->step->arena);
     if (err != NULL) {
-        deciding_refuse(deciding, FAILED_CAUSE(BAD_SEARCH_ATTRIBUTES), "%s", err->message);
+        decision_list_refuse(decision_list, FAILED_CAUSE(BAD_SEARCH_ATTRIBUTES), "%s",
+                             err->message);
         return;
     }
-    if (!deciding_may_hold(deciding, size_of(wish),
-                           "UpsertWorkflowSearchAttributesDecisionAttributes"))
+    if (!decision_list_may_hold(decision_list, size_of(request),
+                                "UpsertWorkflowSearchAttributesDecisionAttributes"))
         return;
     API(HistoryEvent) *event =
-        mutation_new_event(deciding->mutation, EVENT_KIND(UPSERT_WORKFLOW_SEARCH_ATTRIBUTES));
+        mutation_new_event(decision_list->mutation, EVENT_KIND(UPSERT_WORKFLOW_SEARCH_ATTRIBUTES));
     API(UpsertWorkflowSearchAttributesEventAttributes) *attributes =
         event->upsert_workflow_search_attributes_event_attributes;
-    attributes->search_attributes = wish;
-    attributes->decision_task_completed_event_id = deciding->completed_id;
-    mutation_add_event(deciding->mutation, event);
+    attributes->search_attributes = request;
+    attributes->decision_task_completed_event_id = decision_list->completed_id;
+    mutation_add_event(decision_list->mutation, event);
 }

@@ -1,19 +1,19 @@
-/* wake.c - a run's alarm rings: everything that is due is done, in the order of its time.
+/* wake.c - a run's wake-up timer fires: everything that is due is done, in the order of its time.
  *
  * The due things are listed (deadline.c of run/ says when each is) and sorted, then done one after
  * the other; each is looked at again before it is done, for an earlier one may have made it void (a
  * close ends all). That is repeated until nothing is due.
  *
- * Order: time, then the kind as in the list below, then event id. Decisions come of what happened:
- * one for all timers and timeouts that rang together, but one that timed out itself is followed by
- * its next attempt before anything else. */
+ * Order: time, then the kind as in the list below, then event id. What happened leads to one
+ * decision for all timers and timeouts that fired together; but a decision that timed out is
+ * followed by its next attempt before anything else is done. */
 #include <stdlib.h>
 
 #include "base/check.h"
 #include "engine/command/inside.h"
 #include "engine/command/retry.h"
 #include "engine/run/apply.h"
-#include "fiber/mark.h"
+#include "fiber/probe.h"
 #include "wire/message.h"
 
 #define SECOND      1000000000LL
@@ -104,6 +104,7 @@ list_pending(struct due_list *list, struct mutation *mutation)
     size_t count;
     const struct run_due *due = mutation_list_due(mutation, list->now, &count);
     for (size_t i = 0; i < count; i++) {
+        check(due[i].time != 0 && due[i].time <= list->now);
         if (due[i].timer_id == NULL)
             list_activity(list, run_find_activity(mutation_run(mutation), due[i].number));
         else
@@ -136,7 +137,7 @@ list_due(struct due_list *list, struct mutation *mutation)
     list_run(list, run->core);
     list_decision(list, run->core->decision);
     list_pending(list, mutation);
-#ifdef CADENZA_PLANT_wake_unordered
+#ifdef CADENZA_FAULT_wake_unordered
     return;
 #endif
     if (list->due.count > 1)
@@ -151,7 +152,8 @@ time_out_run(struct step *step)
 {
     struct mutation *mutation = step->mutation;
     const API(TimeoutType) type = API_VALUE(TIMEOUT_TYPE__TIMEOUT_TYPE_START_TO_CLOSE);
-    mark("run_timed_out");
+    check(mutation_run(mutation)->core->timeout_time <= step->context->now); /* never early */
+    probe("run_timed_out");
     run_force_close_decision(mutation);
     API(Failure) *failure = message_new(mutation_arena(mutation), API_TYPE(failure));
     failure->reason = (char *)retry_timeout_reason(type);
@@ -169,11 +171,12 @@ static void
 fire_timer(struct mutation *mutation, const struct due *due)
 {
     const STORED(PendingTimer) *timer = run_find_timer(mutation_run(mutation), due->timer_id);
-    check(timer != NULL && timer->fire_time <= mutation_facts(mutation)->now); /* never early */
+    check(timer != NULL && timer->fire_time <= mutation_context(mutation)->now); /* never early */
     API(HistoryEvent) *event = mutation_new_event(mutation, EVENT_KIND(TIMER_FIRED));
     event->timer_fired_event_attributes->timer_id = timer->timer_id;
     event->timer_fired_event_attributes->started_event_id = timer->started_id;
     (void)mutation_add_event(mutation, event);
+    check(run_find_timer(mutation_run(mutation), due->timer_id) == NULL);
 }
 
 /* Writes that it timed out; its started event first, where that still waits. */
@@ -181,7 +184,7 @@ static void
 add_timed_out(struct mutation *mutation, const STORED(PendingActivity) *activity,
               API(TimeoutType) type)
 {
-    mark("activity_timed_out");
+    probe("activity_timed_out");
     int64_t started_id = activity_started_event(mutation, activity);
     API(HistoryEvent) *event = mutation_new_event(mutation, EVENT_KIND(ACTIVITY_TASK_TIMED_OUT));
     API(ActivityTaskTimedOutEventAttributes) *attributes =
@@ -241,7 +244,7 @@ time_out_decision(struct mutation *mutation, const struct due *due)
         return;
     bool is_started = decision->started_id != EVENT_NONE;
     if (is_started == (due->what == API_VALUE(TIMEOUT_TYPE__TIMEOUT_TYPE_START_TO_CLOSE))) {
-        mark("decision_timed_out");
+        probe("decision_timed_out");
         decision_time_out(mutation, (API(TimeoutType))due->what);
     }
 }
@@ -263,6 +266,7 @@ do_due(struct step *step, const struct due *due)
             decision_retry_due(mutation);
         return false;
     case DUE_FIRST_DECISION:
+        check(mutation_run(mutation)->core->first_decision_time <= step->context->now);
         decision_schedule(mutation, 0);
         return false;
     case DUE_ASK_PARENT:
@@ -274,8 +278,7 @@ do_due(struct step *step, const struct due *due)
     case DUE_ACTIVITY:
         return do_activity(mutation, due);
     }
-    check(!"a kind of due thing");
-    return false;
+    unreachable("due kind %d", (int)due->kind);
 }
 
 /* Was an attempt sent so late that it has timed out as well? Then the list is not whole. */
@@ -314,9 +317,9 @@ command_wake_resets(const struct step *step, struct auto_reset *reset)
 {
     const struct run *run = mutation_run(step->mutation);
     int64_t time = run->core->auto_reset_time;
-    if (!run_is_open(run) || time == 0 || time > step->facts->now)
+    if (!run_is_open(run) || time == 0 || time > step->context->now)
         return false;
-    const API(ResetPointInfo) *point = run_find_bad_point(run, step->facts, &reset->reason);
+    const API(ResetPointInfo) *point = run_find_bad_point(run, step->context, &reset->reason);
     if (point == NULL)
         return false;
     *reset = (struct auto_reset){.current_run_id = arena_text(step->arena, run->core->run_id),
@@ -326,18 +329,19 @@ command_wake_resets(const struct step *step, struct auto_reset *reset)
     return true;
 }
 
-/* The reset is a step of its own. If it comes to nothing it is tried again after a while, unless
- * the binary is not bad any more. */
+/* The reset is a step of its own. If it fails it is tried again after a while, unless the binary is
+ * not bad any more. */
 static void
 put_off_reset(const struct step *step)
 {
     STORED(RunRecord) *core = mutation_core(step->mutation);
     const char *reason;
     if (!run_is_open(mutation_run(step->mutation)) || core->auto_reset_time == 0 ||
-        core->auto_reset_time > step->facts->now)
+        core->auto_reset_time > step->context->now)
         return;
-    bool is_wanted = run_find_bad_point(mutation_run(step->mutation), step->facts, &reason) != NULL;
-    core->auto_reset_time = is_wanted ? step->facts->now + RESET_RETRY : 0;
+    bool is_wanted =
+        run_find_bad_point(mutation_run(step->mutation), step->context, &reason) != NULL;
+    core->auto_reset_time = is_wanted ? step->context->now + RESET_RETRY : 0;
 }
 
 void
@@ -345,8 +349,9 @@ command_wake(struct step *step)
 {
     struct mutation *mutation = step->mutation;
     check(mutation != NULL);
+    step_check(step);
     put_off_reset(step);
-    struct due_list list = {.arena = step->arena, .now = step->facts->now};
+    struct due_list list = {.arena = step->arena, .now = step->context->now};
     const STORED(RunRecord) *core = mutation_run(mutation)->core;
     bool needs_decision = core->decision == NULL && core->decision_attempt > 0 &&
                           core->decision_retry_time == 0; /* it moved here */

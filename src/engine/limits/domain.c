@@ -64,19 +64,20 @@ limits_domain_new(struct metrics *metrics, const char *name)
 }
 
 static void
-tell_records(struct limits_domain *domain)
+show_records(struct limits_domain *domain)
 {
     int64_t count = (int64_t)domain->record_count;
+    check(domain->records_shown >= 0);
     if (domain->records != NULL)
-        gauge_add(domain->records, count - domain->records_told);
-    domain->records_told = count;
+        gauge_add(domain->records, count - domain->records_shown);
+    domain->records_shown = count;
 }
 
 void
 limits_domain_free(struct limits_domain *domain)
 {
     check(domain->record_count == 0);
-    tell_records(domain);
+    show_records(domain);
     memory_free(domain);
 }
 
@@ -84,6 +85,7 @@ void
 limits_domain_observe(struct limits_domain *domain, enum limits_side side, int64_t second,
                       uint32_t count)
 {
+    check(domain->record_count > 0 && count > 0);
     domain->is_quiet = false;
     if (second > domain->observed_second)
         domain->observed_second = second;
@@ -106,7 +108,7 @@ limits_domain_count_limited(struct limits_domain *domain, enum limits_side side)
 void
 limits_domain_tick(struct limits_domain *domain, int64_t second)
 {
-    tell_records(domain);
+    show_records(domain);
     int64_t window = second / WINDOW_SECONDS;
     for (int side = 0; side < LIMITS_SIDES && domain->records != NULL; side++)
         for (int i = 0; i < LIMITS_SPELLINGS; i++)

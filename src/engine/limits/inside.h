@@ -1,4 +1,4 @@
-/* inside.h - what limits.c and domain.c share: the figures of one domain. */
+/* inside.h - what limits.c and domain.c share: the metrics of one domain. */
 #ifndef CADENZA_ENGINE_LIMITS_INSIDE_H
 #define CADENZA_ENGINE_LIMITS_INSIDE_H
 
@@ -22,7 +22,7 @@ struct limits_domain {
         struct peak *highest[LIMITS_SPELLINGS];
     } sides[LIMITS_SIDES]; /* all NULL without metrics */
     struct gauge *records;
-    int64_t records_told;
+    int64_t records_shown;
 };
 
 /* `metrics` may be NULL. */
@@ -32,9 +32,9 @@ void limits_domain_free(struct limits_domain *domain);
 void limits_domain_observe(struct limits_domain *domain, enum limits_side side, int64_t second,
                            uint32_t count);
 void limits_domain_count_limited(struct limits_domain *domain, enum limits_side side);
-/* Time has passed: what is shown as the highest is of late. */
+/* Time has passed: the highest that is shown is that of the last windows. */
 void limits_domain_tick(struct limits_domain *domain, int64_t second);
-/* Nothing that it shows would change if it were gone. */
+/* May it go? Nothing that it shows would change. */
 bool limits_domain_is_quiet(const struct limits_domain *domain);
 
 #endif

@@ -1,8 +1,10 @@
 /* limits.c - records of workflow ids that are in use. See limits.h.
  *
- * Invariants:
- *   1. Every record is in `by_key` and in `used`, the longest unused first.
- *   2. A record's domain is in `domains`, and counts it. */
+ * Invariants, asserted by limits_check:
+ *   1. Every record is in `by_key` and in `used`, the longest unused first; there are records_max
+ * at most.
+ *   2. A record's domain is in `domains`, and counts it.
+ *   3. A side that was never used counts nothing. */
 #include "engine/limits/limits.h"
 
 #include "base/buffer.h"
@@ -10,13 +12,13 @@
 #include "base/limit.h"
 #include "base/memory.h"
 #include "engine/limits/inside.h"
-#include "fiber/mark.h"
+#include "fiber/probe.h"
 
 #define RECORDS_MAX 16384 /* per shard: ids that may be used within one second */
-#define PUSHED_OF   8     /* who is pushed out is one of so many, the longest unused */
+#define PUSHED_OF   8     /* so many of the longest unused are looked at to push one out */
 #define LINES_PER_S 20    /* of the log, of one shard: a storm must not fill the disk */
 #define SECOND      1000000000LL
-#define NAMED_EVERY (50 * SECOND) /* in the log: each id once a minute, whatever others do */
+#define NAMED_EVERY (50 * SECOND) /* in the log: each id every 50 s, so at least once a minute */
 
 struct record_side {
     struct limit bucket;
@@ -39,7 +41,7 @@ struct record {
 
 struct id_limits {
     struct limits_options options;
-    struct log log;      /* as the part of Cadence that operators look for this in */
+    struct log log;      /* says it is Cadence's history service, where operators look for this */
     struct map *by_key;  /* domain id, NUL, workflow id → struct record */
     struct map *domains; /* id → struct limits_domain */
     struct list used;
@@ -60,6 +62,44 @@ static const struct side_keys side_keys[LIMITS_SIDES] = {
 
 /* --- records ---- */
 
+static struct slice
+record_key(const struct record *record)
+{
+    const char *end = record->workflow_id + strlen(record->workflow_id);
+    return slice_of(record->key, (size_t)(end - record->key));
+}
+
+static void
+record_check(const struct id_limits *limits, const struct record *record)
+{
+    check(map_get(limits->by_key, record_key(record)) == record);
+    check(map_get(limits->domains, slice_text(record->key)) == record->domain);
+    check(record->domain->record_count > 0);
+    for (int side = 0; side < LIMITS_SIDES; side++)
+        check(record->sides[side].is_used || record->sides[side].count == 0);
+}
+
+/* Walks over all records where CHECK_DEEPLY says so: with each tick, not with each call. */
+static void
+limits_check(const struct id_limits *limits)
+{
+    size_t count = 0;
+    int64_t used = INT64_MIN;
+    check(map_count(limits->by_key) <= limits->options.records_max);
+    check(list_is_empty(&limits->used) == (map_count(limits->by_key) == 0));
+    check(map_count(limits->domains) > 0 || map_count(limits->by_key) == 0);
+    if (!CHECK_DEEPLY)
+        return;
+    list_each(node, &limits->used) {
+        const struct record *record = list_entry(node, struct record, node);
+        check(record->used >= used);
+        used = record->used;
+        record_check(limits, record);
+        count++;
+    }
+    check(count == map_count(limits->by_key));
+}
+
 struct id_limits *
 limits_new(const struct limits_options *options)
 {
@@ -77,14 +117,7 @@ limits_new(const struct limits_options *options)
     return limits;
 }
 
-static struct slice
-record_key(const struct record *record)
-{
-    const char *end = record->workflow_id + strlen(record->workflow_id);
-    return slice_of(record->key, (size_t)(end - record->key));
-}
-
-/* A second of a record is over: what was counted in it goes to the metrics. */
+/* A second of a record is over: its count goes to the metrics. */
 static void
 side_end_second(struct record *record, enum limits_side side, int64_t second)
 {
@@ -117,8 +150,10 @@ limits_free(struct id_limits *limits)
 {
     if (limits == NULL)
         return;
+    limits_check(limits);
     while (!list_is_empty(&limits->used))
         record_forget(limits, list_entry(limits->used.next, struct record, node));
+    check(map_count(limits->by_key) == 0);
     size_t cursor = 0;
     void *domain;
     while (map_next(limits->domains, &cursor, NULL, &domain))
@@ -129,7 +164,7 @@ limits_free(struct id_limits *limits)
     memory_free(limits);
 }
 
-/* The tokens that an id has too many if it is forgotten now. */
+/* The tokens that an id gains if it is forgotten now. */
 static double
 record_worth(const struct record *record, int64_t now)
 {
@@ -142,14 +177,14 @@ record_worth(const struct record *record, int64_t now)
     return worth;
 }
 
-/* Of those that were not used for longest the one with the fullest bucket goes: an id that is at
- * its limit must not begin anew because many others came. */
+/* Of the longest unused the one with the fullest bucket goes: an id at its limit must not start
+ * with a full bucket again because many others came. */
 static void
 push_out(struct id_limits *limits, int64_t now)
 {
     struct record *pushed = NULL;
     int looked = 0;
-    mark("limits_record_pushed_out");
+    probe("limits_record_pushed_out");
     list_each(node, &limits->used) {
         struct record *record = list_entry(node, struct record, node);
         if (pushed == NULL || record_worth(record, now) < record_worth(pushed, now))
@@ -158,6 +193,7 @@ push_out(struct id_limits *limits, int64_t now)
             break;
     }
     record_forget(limits, pushed);
+    check(map_count(limits->by_key) < limits->options.records_max);
 }
 
 static struct record *
@@ -177,7 +213,7 @@ record_new(struct id_limits *limits, const struct limits_key *key, struct slice 
     record->used = now;
     domain->record_count++;
     list_init(&record->node);
-    map_put(limits->by_key, bytes, record);
+    check(map_put(limits->by_key, bytes, record) == NULL);
     return record;
 }
 
@@ -191,6 +227,8 @@ record_find(struct id_limits *limits, const struct limits_key *key, int64_t now)
     if (record == NULL)
         record = record_new(limits, key, buffer_slice(&limits->key), now);
     list_remove(&record->node);
+    check(list_is_empty(&limits->used) ||
+          now >= list_entry(limits->used.prev, struct record, node)->used); /* rule 1 */
     list_push_back(&limits->used, &record->node);
     check(now >= record->used);
     record->used = now;
@@ -200,8 +238,8 @@ record_find(struct id_limits *limits, const struct limits_key *key, int64_t now)
 /* --- taking ---- */
 
 static void
-tell(struct id_limits *limits, enum limits_side side, struct record *record,
-     const struct limits_key *key, int64_t now)
+log_limited(struct id_limits *limits, enum limits_side side, struct record *record,
+            const struct limits_key *key, int64_t now)
 {
     struct record_side *its = &record->sides[side];
     bool is_due = its->named == INT64_MIN || now - its->named >= NAMED_EVERY;
@@ -250,6 +288,7 @@ record_use(struct id_limits *limits, enum limits_side side, const struct limits_
     }
     its->is_used = true;
     side_end_second(record, side, now / SECOND);
+    check(its->second == now / SECOND);
     return record;
 }
 
@@ -274,7 +313,8 @@ enum taking {
 static int64_t
 held_off(enum limits_side side, int64_t wait)
 {
-    mark(side == LIMITS_EXTERNAL ? "limits_call_refused" : "limits_task_delayed");
+    check(wait > 0);
+    probe(side == LIMITS_EXTERNAL ? "limits_call_refused" : "limits_task_delayed");
     return wait < LIMITS_KEPT ? wait : LIMITS_KEPT;
 }
 
@@ -296,11 +336,11 @@ take(struct id_limits *limits, enum limits_side side, const struct limits_key *k
     record->sides[side].limited_second = now / SECOND;
     if (taking != TAKING_AGAIN) {
         limits_domain_count_limited(record->domain, side);
-        tell(limits, side, record, key, now);
+        log_limited(limits, side, record, key, now);
     }
     if (terms.is_enforced)
         return held_off(side, wait);
-    mark("limits_shadow");
+    probe("limits_shadow");
     return 0;
 }
 
@@ -353,6 +393,7 @@ void
 limits_tick(struct id_limits *limits, int64_t now)
 {
     forget_unused(limits, now);
+    limits_check(limits);
     size_t cursor = 0;
     struct slice id;
     void *value;
@@ -404,6 +445,7 @@ keep_hottest(struct limits_rate *rates, size_t *count, size_t count_max,
         return;
     for (; place > 0 && limits_hotter(&rates[place - 1]) < limits_hotter(rate); place--)
         rates[place] = rates[place - 1];
+    check(place < *count && *count <= count_max);
     rates[place] = *rate;
 }
 

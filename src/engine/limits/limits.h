@@ -1,14 +1,15 @@
-/* limits.h - how often one workflow id may be called and given tasks, and who comes near to it.
+/* limits.h - how often one workflow id may be called and given tasks, and which ids come near it.
  *
  * For each (domain, workflow id) that is in use there are two buckets of tokens, *external* for
  * calls of clients and *internal* for tasks that go to workers. A domain's settings say whether its
- * ids are counted, how many tokens a second brings, and whether who finds none is held off. If that
- * is off the domain is in the shadow: everything is counted and told as if, and nobody is.
+ * ids are counted, how many tokens a second brings, and whether a call or task that finds none is
+ * held off. Where it is not, the domain is in shadow mode: everything is counted and logged as if
+ * the limit were enforced.
  *
- * Ids that were not used for LIMITS_KEPT are forgotten; beyond records_max one of the longest
- * unused goes, whose bucket is nearly full, so an id that is at its limit is the last one to go.
- * Belongs to one shard and its loop; what it measures goes to the metrics of the process. Never
- * yields. */
+ * Ids that were not used for LIMITS_KEPT are forgotten. When there would be more than records_max,
+ * one of the longest unused goes, the one with the fullest bucket: so an id at its limit is the
+ * last to go. Belongs to one shard and its loop; what it measures goes to the metrics of the
+ * process. Never yields. */
 #ifndef CADENZA_ENGINE_LIMITS_LIMITS_H
 #define CADENZA_ENGINE_LIMITS_LIMITS_H
 
@@ -40,15 +41,15 @@ struct limits_key {
     const char *domain_id, *domain_name;
     const char *workflow_id;
 };
-/* One more call or task at this moment of the monotonic clock. 0: it may go; else it is held off,
- * and this is how long until the next one may go, ns, at most LIMITS_KEPT. */
+/* One more call or task at this moment of the monotonic clock, which never falls. 0: it may go;
+ * else it is held off, and this is how long until the next one may go, ns, at most LIMITS_KEPT. */
 int64_t limits_take(struct id_limits *limits, enum limits_side side, const struct limits_key *key,
                     int64_t now);
 /* The same for one that was held off before: it is not counted once more. */
 int64_t limits_take_again(struct id_limits *limits, enum limits_side side,
                           const struct limits_key *key, int64_t now);
-/* The same for one that has another way to go if it may not now: true, it may, and is counted;
- * false, nothing happened. */
+/* The same for one that can take another way: true: it may go, and is counted; false: nothing
+ * happened. */
 bool limits_take_free(struct id_limits *limits, enum limits_side side, const struct limits_key *key,
                       int64_t now);
 /* One that has to wait behind others of its id: only counted. */
@@ -58,10 +59,10 @@ void limits_count(struct id_limits *limits, enum limits_side side, const struct 
 /* Forgets what was not used lately and tells the metrics. To be called about once a second while
  * limits_is_idle is false. */
 void limits_tick(struct id_limits *limits, int64_t now);
-/* Nothing is counted, and the metrics know it. */
+/* Nothing is counted, and the metrics show that. */
 bool limits_is_idle(const struct id_limits *limits);
 
-/* An id and its calls or tasks per second: the higher one of the second that runs and the last. */
+/* An id and its calls or tasks per second: the higher of this second's count and the last one's. */
 struct limits_rate {
     const char *domain_id, *domain_name, *workflow_id;
     uint32_t rate[LIMITS_SIDES];

@@ -132,7 +132,7 @@ TEST(limits, other_ids_other_domains_and_the_other_side_are_not_touched, "H-001"
     fixture_close(&fixture);
 }
 
-/* Who has another way to go asks first: if there is no token it leaves no trace. */
+/* A task that can take another way asks first: without a token it leaves no trace. */
 TEST(limits, one_that_can_go_another_way_is_counted_only_if_it_goes, "H-010")
 {
     struct fixture fixture;

@@ -28,7 +28,7 @@ begins_reset(const API(HistoryEvent) *event)
 }
 
 static const char *
-find_fault(const struct foreign_batch *batch)
+find_fault(const struct replicated_batch *batch)
 {
     if (batch->first_event_id < 1 || batch->next_event_id <= batch->first_event_id)
         return "it has no events";
@@ -42,8 +42,8 @@ find_fault(const struct foreign_batch *batch)
 }
 
 struct error *
-foreign_batch_read(API(HistoryEvent) *const *events, size_t count, struct versions versions,
-                   struct arena *arena, struct foreign_batch *batch)
+replicated_batch_read(API(HistoryEvent) *const *events, size_t count, struct versions versions,
+                      struct arena *arena, struct replicated_batch *batch)
 {
     if (count == 0)
         return error_new(arena, ERR_BAD_REQUEST, "encounter empty history batch");
@@ -57,11 +57,11 @@ foreign_batch_read(API(HistoryEvent) *const *events, size_t count, struct versio
                              "event version mismatch: %lld and %lld in one batch",
                              (long long)version, (long long)events[i]->version);
     }
-    *batch = (struct foreign_batch){.versions = versions,
-                                    .first_event_id = first,
-                                    .next_event_id = first + (int64_t)count,
-                                    .event_version = version,
-                                    .is_reset = begins_reset(events[0])};
+    *batch = (struct replicated_batch){.versions = versions,
+                                       .first_event_id = first,
+                                       .next_event_id = first + (int64_t)count,
+                                       .event_version = version,
+                                       .is_reset = begins_reset(events[0])};
     const char *fault = find_fault(batch);
     return fault == NULL ? NULL
                          : error_new(arena, ERR_BAD_REQUEST, "The batch is wrong: %s.", fault);
@@ -76,7 +76,7 @@ verdict_wrong(const char *fault)
 }
 
 static struct batch_verdict
-verdict_gap(const struct foreign_batch *batch, size_t branch, struct version_item base)
+verdict_gap(const struct replicated_batch *batch, size_t branch, struct version_item base)
 {
     return (struct batch_verdict){.place = BATCH_LACKS_EVENTS,
                                   .branch = branch,
@@ -85,7 +85,7 @@ verdict_gap(const struct foreign_batch *batch, size_t branch, struct version_ite
 }
 
 static struct batch_verdict
-decide_new_run(const struct foreign_batch *batch)
+decide_new_run(const struct replicated_batch *batch)
 {
     if (batch->first_event_id == 1)
         return (struct batch_verdict){.place = BATCH_BEGINS, .is_current = true};
@@ -96,7 +96,7 @@ decide_new_run(const struct foreign_batch *batch)
 
 /* The batch begins right behind the base, which is in this history. */
 static struct batch_verdict
-decide_place(const struct run_branches *local, const struct foreign_batch *batch, size_t branch,
+decide_place(const struct run_branches *local, const struct replicated_batch *batch, size_t branch,
              struct version_item base)
 {
     struct batch_verdict verdict = {.branch = branch, .base = base};
@@ -112,7 +112,7 @@ decide_place(const struct run_branches *local, const struct foreign_batch *batch
 }
 
 struct batch_verdict
-batch_decide(const struct run_branches *local, const struct foreign_batch *batch)
+batch_decide(const struct run_branches *local, const struct replicated_batch *batch)
 {
     const char *fault = find_fault(batch);
     if (fault != NULL)
@@ -129,16 +129,18 @@ batch_decide(const struct run_branches *local, const struct foreign_batch *batch
         return verdict_wrong("some of its events are known: other clusters have other batches");
     if (batch->first_event_id > base.event_id + 1)
         return verdict_gap(batch, branch, base);
+    check(branch < local->count && versions_contain(local->branch[branch].versions, base));
     return decide_place(local, batch, branch, base);
 }
 
 struct run_branches
-batch_accept(const struct run_branches *local, const struct foreign_batch *batch,
+batch_accept(const struct run_branches *local, const struct replicated_batch *batch,
              const struct batch_verdict *verdict, const struct history_branch *fresh,
              struct arena *arena)
 {
     struct version_item last = {batch->next_event_id - 1, batch->event_version};
     struct run_branches grown;
+    check((verdict->place == BATCH_BEGINS) == (local->count == 0));
     if (verdict->place == BATCH_BEGINS) {
         struct versions versions = versions_append((struct versions){0}, last, arena);
         grown = branches_begin(fresh, versions, arena);
@@ -148,8 +150,10 @@ batch_accept(const struct run_branches *local, const struct foreign_batch *batch
         check(verdict->place == BATCH_FORKS);
         grown = branches_fork(local, verdict->branch, verdict->base, fresh->branch, last, arena);
     }
+    check(grown.count == local->count + (verdict->place != BATCH_EXTENDS));
     bool is_current = version_item_equal(versions_last(grown.branch[0].versions), last);
     check(is_current == verdict->is_current);
+    check(is_current || !verdict->is_switch);
     return grown;
 }
 

@@ -1,8 +1,8 @@
 /* decide.h - where events of another cluster belong.
  *
- * A batch comes with the version history of the branch that it is of in its source, which may know
- * more by then. It is compared with the histories that are here: the newest event that one of them
- * has in common with it (its base) says all.
+ * A batch comes with the version history of its branch at the source, which may be longer by then.
+ * It is compared with the histories that are here: the newest event that one of them has in common
+ * with it (its base) decides.
  *
  *   the base is the batch's last event or later     a duplicate
  *   the batch begins right behind the base          it is added there: to the history that ends
@@ -11,27 +11,27 @@
  *
  * The version decides which history is current: the highest one. Nothing depends on who came first.
  *
- * Pure; a batch that no cluster can have sent is told from one that is in place. */
+ * Pure. A batch that no cluster can have sent is told apart from one that is known. */
 #ifndef CADENZA_ENGINE_NDC_DECIDE_H
 #define CADENZA_ENGINE_NDC_DECIDE_H
 
 #include "base/error.h"
-#include "engine/ndc/branches.h"
+#include "engine/branches/branches.h"
 #include "uber/cadence/api/v1/history.pb-c.h"
 
 /* What a batch says of itself. */
-struct foreign_batch {
+struct replicated_batch {
     struct versions versions; /* of its branch at the source, to its last event at least */
     int64_t first_event_id;
     int64_t next_event_id; /* behind the last one */
     int64_t event_version; /* of all its events */
     bool is_reset;         /* the first events that a reset wrote to its new run */
 };
-/* Fills it from the events. Errors: ERR_BAD_REQUEST, when they are none, their ids have gaps, their
- * versions differ, or the versions do not name them. */
-must_use struct error *foreign_batch_read(API(HistoryEvent) *const *events, size_t count,
-                                          struct versions versions, struct arena *arena,
-                                          struct foreign_batch *batch);
+/* Fills it from the events. Errors: ERR_BAD_REQUEST, when there are none, their ids have gaps,
+ * their versions differ, or the version history does not have them. */
+must_use struct error *replicated_batch_read(API(HistoryEvent) *const *events, size_t count,
+                                             struct versions versions, struct arena *arena,
+                                             struct replicated_batch *batch);
 
 enum batch_place {
     BATCH_BEGINS,          /* the run is new, and so begins */
@@ -53,12 +53,12 @@ struct batch_verdict {
 };
 /* `local` has count 0 when the run is not here. */
 struct batch_verdict batch_decide(const struct run_branches *local,
-                                  const struct foreign_batch *batch);
+                                  const struct replicated_batch *batch);
 /* The histories with the batch, as the verdict says, which is BEGINS, EXTENDS or FORKS. `fresh` is
  * the branch that the events go to if the run begins or forks; its tree counts for the first only.
  * (A run that begins at a reset has the history of its base run before it: branches_begin.) */
 struct run_branches batch_accept(const struct run_branches *local,
-                                 const struct foreign_batch *batch,
+                                 const struct replicated_batch *batch,
                                  const struct batch_verdict *verdict,
                                  const struct history_branch *fresh, struct arena *arena);
 

@@ -1,8 +1,8 @@
 /* decide_test.c - where events of another cluster belong. */
 #include "base/test.h"
 #include "engine/ndc/decide.h"
-#include "engine/ndc/sample.h"
 #include "engine/run/mutation.h"
+#include "engine/test/history_sample.h"
 #include "wire/message.h"
 
 static struct run_branches
@@ -13,18 +13,18 @@ run_of(struct versions versions, struct arena *arena)
 }
 
 /* Events `first` to `last`, of the last version that the list has at `last`. */
-static struct foreign_batch
+static struct replicated_batch
 batch_of(struct versions versions, int64_t first, int64_t last)
 {
-    return (struct foreign_batch){.versions = versions,
-                                  .first_event_id = first,
-                                  .next_event_id = last + 1,
-                                  .event_version = versions_of_event(versions, last)};
+    return (struct replicated_batch){.versions = versions,
+                                     .first_event_id = first,
+                                     .next_event_id = last + 1,
+                                     .event_version = versions_of_event(versions, last)};
 }
 
 static void
-expect_place(const struct run_branches *local, struct foreign_batch batch, enum batch_place place,
-             size_t branch, struct version_item base)
+expect_place(const struct run_branches *local, struct replicated_batch batch,
+             enum batch_place place, size_t branch, struct version_item base)
 {
     struct batch_verdict verdict = batch_decide(local, &batch);
     EXPECT_EQ(verdict.place, place);
@@ -34,7 +34,7 @@ expect_place(const struct run_branches *local, struct foreign_batch batch, enum 
 }
 
 static struct run_branches
-accept(const struct run_branches *local, struct foreign_batch batch, uint8_t name,
+accept(const struct run_branches *local, struct replicated_batch batch, uint8_t name,
        struct arena *arena)
 {
     struct batch_verdict verdict = batch_decide(local, &batch);
@@ -55,14 +55,14 @@ TEST(ndc_decide, three_clusters_diverge_and_see_the_same_tree)
     EXPECT_TEXT(sample_branches(&in_c, arena), "(2,1)(3,2)(4,3)");
 
     /* C's event reaches B: another branch, which is B's current one from now on. */
-    struct foreign_batch from_c = batch_of(of_c, 4, 4);
+    struct replicated_batch from_c = batch_of(of_c, 4, 4);
     expect_place(&in_b, from_c, BATCH_FORKS, 0, ITEM(3, 2));
     EXPECT(batch_decide(&in_b, &from_c).is_switch);
     in_b = accept(&in_b, from_c, 'c', arena);
     EXPECT_TEXT(sample_branches(&in_b, arena), "(2,1)(3,2)(4,3) | (2,1)(4,2)");
 
     /* B's event reaches C: another branch, C's state stays. */
-    struct foreign_batch from_b = batch_of(of_b, 4, 4);
+    struct replicated_batch from_b = batch_of(of_b, 4, 4);
     expect_place(&in_c, from_b, BATCH_FORKS, 0, ITEM(3, 2));
     EXPECT(!batch_decide(&in_c, &from_b).is_current);
     in_c = accept(&in_c, from_b, 'b', arena);
@@ -103,7 +103,7 @@ TEST(ndc_decide, a_gap_names_what_is_to_be_fetched)
 {
     scoped(arena_drop) struct arena *arena = arena_new(0);
     struct run_branches none = {0}, local = run_of(VERSIONS({3, 1}, {5, 2}), arena);
-    struct foreign_batch batch = batch_of(VERSIONS({3, 1}, {6, 2}, {9, 3}), 8, 9);
+    struct replicated_batch batch = batch_of(VERSIONS({3, 1}, {6, 2}, {9, 3}), 8, 9);
     expect_place(&local, batch, BATCH_LACKS_EVENTS, 0, ITEM(5, 2));
     EXPECT(version_item_equal(batch_decide(&local, &batch).end, ITEM(8, 3)));
     expect_place(&none, batch, BATCH_LACKS_EVENTS, 0, ITEM(0, 0)); /* from the beginning */
@@ -121,7 +121,7 @@ TEST(ndc_decide, a_run_begins_with_its_first_event_or_with_a_reset)
     expect_place(&none, batch_of(VERSIONS({2, 1}), 1, 2), BATCH_BEGINS, 0, ITEM(0, 0));
     struct run_branches begun = accept(&none, batch_of(VERSIONS({2, 1}, {9, 2}), 1, 2), 'a', arena);
     EXPECT_TEXT(sample_branches(&begun, arena), "(2,1)");
-    struct foreign_batch reset = batch_of(VERSIONS({10, 21}, {13, 22}), 11, 13);
+    struct replicated_batch reset = batch_of(VERSIONS({10, 21}, {13, 22}), 11, 13);
     reset.is_reset = true;
     expect_place(&none, reset, BATCH_BEGINS_AT_RESET, 0, ITEM(0, 0));
     struct run_branches local = run_of(VERSIONS({10, 21}), arena); /* it is here: as any other */
@@ -134,17 +134,17 @@ TEST(ndc_decide, the_branch_that_a_batch_is_of_gets_it)
     scoped(arena_drop) struct arena *arena = arena_new(0);
     struct run_branches local = run_of(VERSIONS({2, 1}, {4, 2}), arena);
     local = accept(&local, batch_of(VERSIONS({2, 1}, {3, 2}, {4, 3}), 4, 4), 'c', arena);
-    struct foreign_batch old = batch_of(VERSIONS({2, 1}, {6, 2}), 5, 6);
+    struct replicated_batch old = batch_of(VERSIONS({2, 1}, {6, 2}), 5, 6);
     expect_place(&local, old, BATCH_EXTENDS, 1, ITEM(4, 2));
     EXPECT(!batch_decide(&local, &old).is_current && !batch_decide(&local, &old).is_switch);
     local = accept(&local, old, 0, arena);
     EXPECT_TEXT(sample_branches(&local, arena), "(2,1)(3,2)(4,3) | (2,1)(6,2)");
-    struct foreign_batch higher = batch_of(VERSIONS({2, 1}, {6, 2}, {7, 12}), 7, 7);
+    struct replicated_batch higher = batch_of(VERSIONS({2, 1}, {6, 2}, {7, 12}), 7, 7);
     expect_place(&local, higher, BATCH_EXTENDS, 1, ITEM(6, 2));
     EXPECT(batch_decide(&local, &higher).is_switch && batch_decide(&local, &higher).is_current);
     local = accept(&local, higher, 0, arena);
     EXPECT_TEXT(sample_branches(&local, arena), "(2,1)(6,2)(7,12) | (2,1)(3,2)(4,3)");
-    struct foreign_batch third = batch_of(VERSIONS({2, 1}, {3, 2}, {5, 11}), 4, 5);
+    struct replicated_batch third = batch_of(VERSIONS({2, 1}, {3, 2}, {5, 11}), 4, 5);
     expect_place(&local, third, BATCH_FORKS, 0, ITEM(3, 2));
     local = accept(&local, third, 'd', arena);
     EXPECT_TEXT(sample_branches(&local, arena),
@@ -156,7 +156,7 @@ TEST(ndc_decide, a_batch_that_no_cluster_can_have_sent_is_wrong)
     scoped(arena_drop) struct arena *arena = arena_new(0);
     struct run_branches local = run_of(VERSIONS({3, 1}, {5, 2}), arena);
     struct version_item none = {0};
-    struct foreign_batch batch = batch_of(VERSIONS({8, 7}), 6, 8);
+    struct replicated_batch batch = batch_of(VERSIONS({8, 7}), 6, 8);
     expect_place(&local, batch, BATCH_IS_WRONG, 0, none); /* nothing in common */
     batch = batch_of(VERSIONS({3, 1}, {8, 2}), 5, 8);
     expect_place(&local, batch, BATCH_IS_WRONG, 0, none); /* half of it is here */
@@ -173,7 +173,8 @@ TEST(ndc_decide, a_batch_that_no_cluster_can_have_sent_is_wrong)
     expect_place(&local, batch, BATCH_IS_WRONG, 0, none);
     struct run_branches two =
         branches_fork(&local, 0, ITEM(3, 1), sample_branch('b').branch, ITEM(4, 3), arena);
-    batch = batch_of(VERSIONS({2, 1}, {3, 3}), 3, 3); /* its version is on another line already */
+    batch =
+        batch_of(VERSIONS({2, 1}, {3, 3}), 3, 3); /* its version is in another history already */
     expect_place(&two, batch, BATCH_IS_WRONG, 0, none);
 }
 
@@ -190,18 +191,18 @@ TEST(ndc_decide, the_events_of_a_batch_follow_each_other_in_one_version)
 {
     scoped(arena_drop) struct arena *arena = arena_new(0);
     struct versions versions = VERSIONS({3, 1}, {5, 2});
-    struct foreign_batch batch;
+    struct replicated_batch batch;
     API(HistoryEvent) *good[] = {event_of(4, 2, arena), event_of(5, 2, arena)};
-    EXPECT_OK(foreign_batch_read(good, 2, versions, arena, &batch));
+    EXPECT_OK(replicated_batch_read(good, 2, versions, arena, &batch));
     EXPECT(batch.first_event_id == 4 && batch.next_event_id == 6 && batch.event_version == 2);
     EXPECT(!batch.is_reset);
-    EXPECT_KIND(foreign_batch_read(good, 0, versions, arena, &batch), ERR_BAD_REQUEST);
+    EXPECT_KIND(replicated_batch_read(good, 0, versions, arena, &batch), ERR_BAD_REQUEST);
     API(HistoryEvent) *mixed[] = {event_of(3, 1, arena), event_of(4, 2, arena)};
-    EXPECT_KIND(foreign_batch_read(mixed, 2, versions, arena, &batch), ERR_BAD_REQUEST);
+    EXPECT_KIND(replicated_batch_read(mixed, 2, versions, arena, &batch), ERR_BAD_REQUEST);
     API(HistoryEvent) *gap[] = {event_of(3, 1, arena), event_of(5, 1, arena)};
-    EXPECT_KIND(foreign_batch_read(gap, 2, versions, arena, &batch), ERR_BAD_REQUEST);
+    EXPECT_KIND(replicated_batch_read(gap, 2, versions, arena, &batch), ERR_BAD_REQUEST);
     API(HistoryEvent) *other[] = {event_of(6, 2, arena)};
-    EXPECT_KIND(foreign_batch_read(other, 1, versions, arena, &batch), ERR_BAD_REQUEST);
+    EXPECT_KIND(replicated_batch_read(other, 1, versions, arena, &batch), ERR_BAD_REQUEST);
 }
 
 TEST(ndc_decide, a_reset_is_known_by_its_first_event)
@@ -213,13 +214,13 @@ TEST(ndc_decide, a_reset_is_known_by_its_first_event)
         message_new(arena, API_TYPE(decision_task_failed_event_attributes));
     event->attributes_case = EVENT_KIND(DECISION_TASK_FAILED);
     event->decision_task_failed_event_attributes = failed;
-    struct foreign_batch batch;
-    EXPECT_OK(foreign_batch_read(&event, 1, versions, arena, &batch));
+    struct replicated_batch batch;
+    EXPECT_OK(replicated_batch_read(&event, 1, versions, arena, &batch));
     EXPECT(!batch.is_reset);
     failed->cause =
         API_VALUE(DECISION_TASK_FAILED_CAUSE__DECISION_TASK_FAILED_CAUSE_RESET_WORKFLOW);
     failed->base_run_id = failed->new_run_id = (char *)"run";
-    EXPECT_OK(foreign_batch_read(&event, 1, versions, arena, &batch));
+    EXPECT_OK(replicated_batch_read(&event, 1, versions, arena, &batch));
     EXPECT(batch.is_reset);
 }
 

@@ -6,7 +6,7 @@
 #include "base/random.h"
 #include "base/test.h"
 #include "engine/ndc/decide.h"
-#include "engine/ndc/sample.h"
+#include "engine/test/history_sample.h"
 
 #define CLUSTERS    3
 #define OBSERVERS   2 /* they only listen */
@@ -112,7 +112,8 @@ expected_base(const struct world *world, const struct cluster *cluster, size_t b
 
 static void
 accept(struct world *world, struct cluster *cluster, size_t index,
-       const struct foreign_batch *batch, const struct batch_verdict *verdict, struct tally *tally)
+       const struct replicated_batch *batch, const struct batch_verdict *verdict,
+       struct tally *tally)
 {
     const struct written *written = &world->batch[index];
     bool is_first = written->parent == index;
@@ -146,10 +147,10 @@ static struct batch_verdict
 deliver(struct world *world, struct cluster *cluster, size_t index, struct tally *tally)
 {
     const struct written *written = &world->batch[index];
-    struct foreign_batch batch = {.versions = random_claim(world, index),
-                                  .first_event_id = written->first_event_id,
-                                  .next_event_id = written->next_event_id,
-                                  .event_version = written->event_version};
+    struct replicated_batch batch = {.versions = random_claim(world, index),
+                                     .first_event_id = written->first_event_id,
+                                     .next_event_id = written->next_event_id,
+                                     .event_version = written->event_version};
     struct batch_verdict verdict = batch_decide(&cluster->local, &batch);
     EXPECT(verdict.place != BATCH_IS_WRONG && verdict.place != BATCH_BEGINS_AT_RESET);
     EXPECT_EQ(verdict.place == BATCH_IS_KNOWN, cluster->has[index]);
@@ -246,7 +247,7 @@ begin_world(struct world *world, uint64_t seed, struct arena *arena)
 
 /* Everybody hears everything, each in an order of its own. */
 static void
-settle(struct world *world, struct tally *tally)
+deliver_all(struct world *world, struct tally *tally)
 {
     for (size_t i = 0; i < CLUSTERS + OBSERVERS; i++) {
         for (size_t j = 0; j < 2 * world->count; j++)
@@ -279,7 +280,7 @@ TEST(ndc_tree, clusters_that_hear_all_in_any_order_have_the_same_histories)
         begin_world(&world, test_seed(0) + (uint64_t)i, arena);
         for (int j = 0; j < ACTS; j++)
             act(&world, &tally);
-        settle(&world, &tally);
+        deliver_all(&world, &tally);
         for (size_t j = 0; j < CLUSTERS + OBSERVERS; j++) {
             const struct run_branches *local = &world.cluster[j].local;
             EXPECT_EQ(local->count, world.cluster[0].local.count);

@@ -3,7 +3,8 @@
  * Each step writes that row anyway, and most runs have one activity at a time: stored with the run
  * it costs no rows. Only one that is small and was alone when it came is taken aboard, so that the
  * steps of a run with many, or with large ones, write what changed and little more. It stays until
- * it ends, or has grown by what a heartbeat or an attempt left: then it gets a row like the others.
+ * it ends, or grows by the details of a heartbeat or the failure of an attempt: then it gets a row
+ * like the others.
  *
  * In memory it is a record like all others; the run knows which one it is. */
 #include "engine/run/inside.h"
@@ -16,12 +17,12 @@ is_small(const STORED(PendingActivity) *activity)
            activity->heartbeat_details == NULL && activity->last_failure == NULL;
 }
 
-/* Is there no row of it? */
+/* Did it come with this step, so that it has no row? */
 static bool
 is_new(const struct mutation *mutation, int64_t schedule_id)
 {
     for (size_t i = 0; i < mutation->journal.count; i++) {
-        const struct change *change = &mutation->journal.items[i];
+        const struct run_change *change = &mutation->journal.items[i];
         if (change->kind == PENDING_ACTIVITY && (int64_t)change->number == schedule_id)
             return change->old == NULL; /* the first change tells */
     }
@@ -42,7 +43,7 @@ find_newcomer(const struct mutation *mutation)
 }
 
 void
-aboard_settle(struct mutation *mutation)
+aboard_choose(struct mutation *mutation)
 {
     struct run *run = mutation->run;
     const STORED(PendingActivity) *activity = run_find_activity(run, run->aboard);
@@ -69,6 +70,7 @@ aboard_leave(struct run *run)
         return true;
     if (activity->schedule_id <= 0)
         return false;
+    check(run->aboard == 0);
     run->aboard = activity->schedule_id;
     records_set(run, PENDING_ACTIVITY, (uint64_t)activity->schedule_id, NULL, activity);
     run->core->activity = NULL;

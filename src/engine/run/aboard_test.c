@@ -1,6 +1,6 @@
 /* aboard_test.c - which activity is stored in the row of its run, and which has a row. */
 #include "base/test.h"
-#include "engine/run/samples.h"
+#include "engine/run/test_samples.h"
 
 static size_t
 count_pending(const struct sample *sample, enum batch_verb verb)

@@ -9,14 +9,14 @@
  * DECIDED: a decision of a worker asked for it. CLOSE: it is the end of a run. */
 enum { DIRECT = 0, BUFFERED = 1, LAST = 3, DECIDED = 4, CLOSE = 8 };
 
-struct event_facts {
+struct event_traits {
     const char *name;
     apply_function *apply;
     unsigned flags;
 };
 
 #define LINE(KIND, name, apply, flags) [EVENT_KIND(KIND)] = {name, apply, flags}
-static const struct event_facts table[] = {
+static const struct event_traits table[] = {
     LINE(WORKFLOW_EXECUTION_STARTED, "WorkflowExecutionStarted", apply_started, DIRECT),
     LINE(WORKFLOW_EXECUTION_COMPLETED, "WorkflowExecutionCompleted", apply_closed, DECIDED | CLOSE),
     LINE(WORKFLOW_EXECUTION_FAILED, "WorkflowExecutionFailed", apply_closed, CLOSE),
@@ -80,8 +80,8 @@ static const struct event_facts table[] = {
 };
 #undef LINE
 
-static const struct event_facts *
-facts_of(API(HistoryEvent__AttributesCase) kind)
+static const struct event_traits *
+traits_of(API(HistoryEvent__AttributesCase) kind)
 {
     check((size_t)kind < array_length(table));
     check_that(table[kind].name != NULL, "no event kind %d", (int)kind);
@@ -91,10 +91,10 @@ facts_of(API(HistoryEvent__AttributesCase) kind)
 void
 run_apply(struct mutation *mutation, const API(HistoryEvent) *event)
 {
-    const struct event_facts *facts = facts_of(event->attributes_case);
-    check_that(facts->apply != NULL, "%s cannot be applied yet", facts->name);
+    const struct event_traits *traits = traits_of(event->attributes_case);
+    check_that(traits->apply != NULL, "%s cannot be applied yet", traits->name);
     check(event->event_id > 0 || event->event_id == EVENT_BUFFERED);
-    facts->apply(mutation, event);
+    traits->apply(mutation, event);
 }
 
 void
@@ -107,29 +107,29 @@ apply_nothing(struct mutation *mutation, const API(HistoryEvent) *event)
 bool
 event_may_be_buffered(API(HistoryEvent__AttributesCase) kind)
 {
-    return (facts_of(kind)->flags & BUFFERED) != 0;
+    return (traits_of(kind)->flags & BUFFERED) != 0;
 }
 
 bool
 event_comes_from_decision(API(HistoryEvent__AttributesCase) kind)
 {
-    return (facts_of(kind)->flags & DECIDED) != 0;
+    return (traits_of(kind)->flags & DECIDED) != 0;
 }
 
 bool
 event_goes_last(API(HistoryEvent__AttributesCase) kind)
 {
-    return (facts_of(kind)->flags & LAST) == LAST;
+    return (traits_of(kind)->flags & LAST) == LAST;
 }
 
 bool
 event_closes_run(API(HistoryEvent__AttributesCase) kind)
 {
-    return (facts_of(kind)->flags & CLOSE) != 0;
+    return (traits_of(kind)->flags & CLOSE) != 0;
 }
 
 const char *
 event_name(API(HistoryEvent__AttributesCase) kind)
 {
-    return facts_of(kind)->name;
+    return traits_of(kind)->name;
 }

@@ -1,16 +1,17 @@
 /* apply.h - the only place that turns an event into state.
  *
- * One table from the kind of event to the function that applies it. A command's events and, later,
- * those of other clusters come here alike: apply decides nothing and refuses nothing; an event that
- * does not fit the run is a bug (check). Applying also leaves the outbox rows that an event means.
+ * One table from the kind of event to the function that applies it, for events of commands and of
+ * other clusters alike. Applying decides nothing and refuses nothing; an event that does not fit
+ * the run is a bug (check). It also adds the outbox rows that follow from an event.
  *
  * Of a decision: DecisionTaskScheduled makes the pending one (none may be pending), with the
  * event's attempt, list and time, and sends its task; a list that is neither the run's own nor its
- * sticky one was that of a worker elsewhere, and the task goes to the run's own; Started fills in
- * who started it and when, and drops the task; Completed, Failed and TimedOut take it away with its
- * task. Completed leaves decision_attempt 0 and sets previous_started_event_id; Failed and TimedOut
- * end stickiness and leave decision_attempt one more than it was (0 when a sticky one was not
- * started in time). Attempts that are not in the history (transient) are set by the commands. */
+ * sticky one belongs to a worker of another cluster, and the task goes to the run's own; Started
+ * fills in who started it and when, and drops the task; Completed, Failed and TimedOut remove it
+ * with its task. Completed leaves decision_attempt 0 and sets previous_started_event_id; Failed and
+ * TimedOut end stickiness and leave decision_attempt one more than it was (0 when a sticky one was
+ * not started in time). Attempts that are not in the history (transient) are set by the commands.
+ */
 #ifndef CADENZA_ENGINE_RUN_APPLY_H
 #define CADENZA_ENGINE_RUN_APPLY_H
 

@@ -1,16 +1,16 @@
 /* apply_activity.c - events about activities.
  *
  * With a retry policy the start of an activity is written only with its end, when it is known which
- * attempt was the last: until then its started id is EVENT_TRANSIENT. */
+ * attempt was the last; until then its started id is EVENT_TRANSIENT. */
 #include "engine/run/inside.h"
 
 static const char *
 activity_domain(const struct mutation *mutation, const char *name)
 {
-    const struct facts *facts = mutation->facts;
-    if (name[0] == '\0' || facts->find_domain == NULL)
+    const struct run_context *context = mutation->context;
+    if (name[0] == '\0' || context->find_domain == NULL)
         return mutation->run->core->domain_id;
-    const struct domain *domain = facts->find_domain(facts->find_domain_context, name);
+    const struct domain *domain = context->find_domain(context->find_domain_context, name);
     return domain == NULL ? mutation->run->core->domain_id : domain->id; /* deleted since then */
 }
 
@@ -50,7 +50,7 @@ apply_activity_scheduled(struct mutation *mutation, const API(HistoryEvent) *eve
     const API(ActivityTaskScheduledEventAttributes) *scheduled =
         event->activity_task_scheduled_event_attributes;
     struct run *run = mutation->run;
-    check(event->event_id > 0);
+    check(event->event_id > 0 && run_is_open(run));
     check(scheduled->activity_type != NULL && scheduled->task_list != NULL);
     STORED(PendingActivity) *activity = message_new(run->arena, STORED_TYPE(pending_activity));
     activity->event_version = event->version;
@@ -82,8 +82,8 @@ apply_activity_started(struct mutation *mutation, const API(HistoryEvent) *event
         mutation_change_activity(mutation, started->scheduled_event_id);
     check(activity->started_id == EVENT_NONE || activity->started_id == EVENT_TRANSIENT);
     /* Less: attempts before it left no events. More: of a cluster that lost (fits.c). */
-    check(activity->attempt <= started->attempt || mutation->is_foreign);
-    bool is_known = activity->started_id == EVENT_TRANSIENT && /* the time then is as it was */
+    check(activity->attempt <= started->attempt || mutation->has_replicated_events);
+    bool is_known = activity->started_id == EVENT_TRANSIENT && /* then the time is known too */
                     activity->attempt == started->attempt;
     activity->attempt = started->attempt;
     mutation_drop_transfer(mutation, activity->row);
@@ -114,7 +114,7 @@ apply_activity_cancel_requested(struct mutation *mutation, const API(HistoryEven
 {
     const char *activity_id = event->activity_task_cancel_requested_event_attributes->activity_id;
     const STORED(PendingActivity) *old = run_find_activity_id(mutation->run, activity_id);
-    if (old == NULL || old->is_cancel_requested) /* an event says next that it came to nothing */
+    if (old == NULL || old->is_cancel_requested) /* the next event says that it was in vain */
         return;
     STORED(PendingActivity) *activity = mutation_change_activity(mutation, old->schedule_id);
     activity->event_version = event->version;
@@ -152,7 +152,7 @@ event_started_id(const API(HistoryEvent) *event, int64_t *schedule_id)
 #undef CASE
 }
 
-/* What an event says the start of; 0: it is no start. */
+/* The activity or child that the event starts; 0: it is not a start. */
 static int64_t
 started_what(const API(HistoryEvent) *event)
 {

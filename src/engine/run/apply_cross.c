@@ -1,9 +1,9 @@
 /* apply_cross.c - events about what a run has to do with other workflows: children, signals and
  * cancel requests for others, and the end that concerns parent and children.
  *
- * What is to be done elsewhere stands in the run as a record, with the id of the request that will
- * be made of it: however often it is made, by whichever owner of the shard or cluster, it is the
- * same one. So that id follows from the run and the event, not from chance. */
+ * What has to be done elsewhere is kept in the run as a record, with the id of the request that
+ * will be made: however often it is made, by whichever owner of the shard or cluster, the id must
+ * be the same. So the id follows from the run and the event, not from chance. */
 #include "engine/run/inside.h"
 
 #define TRANSFER(name) CADENZA__STORAGE__V1__TRANSFER_TYPE__TRANSFER_TYPE_##name
@@ -13,10 +13,10 @@
 static const char *
 target_domain(const struct mutation *mutation, const char *name)
 {
-    const struct facts *facts = mutation->facts;
-    if (name[0] == '\0' || facts->find_domain == NULL)
+    const struct run_context *context = mutation->context;
+    if (name[0] == '\0' || context->find_domain == NULL)
         return mutation->run->core->domain_id;
-    const struct domain *domain = facts->find_domain(facts->find_domain_context, name);
+    const struct domain *domain = context->find_domain(context->find_domain_context, name);
     return domain == NULL ? name : domain->id; /* deleted since then: nobody has that id */
 }
 
@@ -75,7 +75,7 @@ apply_child_started(struct mutation *mutation, const API(HistoryEvent) *event)
     const API(ChildWorkflowExecutionStartedEventAttributes) *started =
         event->child_workflow_execution_started_event_attributes;
     STORED(PendingChild) *child = mutation_change_child(mutation, started->initiated_event_id);
-    check(child->started_id == EVENT_NONE);
+    check(child->started_id == EVENT_NONE && child->start != NULL);
     child->event_version = event->version;
     child->started_id = event->event_id;
     child->started_run_id = run_keep_text(mutation->run, started->workflow_execution->run_id);
@@ -213,7 +213,7 @@ run_ask_parent(struct mutation *mutation)
     transfer->schedule_id = core->parent->initiated_id;
     transfer->parent = core->parent;
     mutation_add_transfer(mutation, transfer);
-    int64_t now = mutation->facts->now; /* each time it waits twice as long */
+    int64_t now = mutation->context->now; /* each time it waits twice as long */
     core->ask_parent_time = now + (now > core->start_time ? now - core->start_time : SECOND);
 }
 
@@ -233,8 +233,8 @@ tell_parent(struct mutation *mutation, const API(HistoryEvent) *event)
     mutation_add_transfer(mutation, transfer);
 }
 
-/* Is there one that was started and does not live on alone? One that was not started yet is looked
- * after by its own row. */
+/* Is there one that was started and is not to live on alone? One that was not started yet has its
+ * own row, which sees to it. */
 static bool
 has_children_to_end(const struct run *run)
 {

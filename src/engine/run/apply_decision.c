@@ -3,7 +3,7 @@
  * A decision whose events are in the history is an ordinary one: attempt 0, whatever the event
  * says, for attempts are counted where there are no events. */
 #include "engine/run/inside.h"
-#include "fiber/mark.h"
+#include "fiber/probe.h"
 
 static bool
 is_sticky(const STORED(RunRecord) *core, const API(TaskList) *list)
@@ -11,19 +11,19 @@ is_sticky(const STORED(RunRecord) *core, const API(TaskList) *list)
     return core->sticky_task_list != NULL && strcmp(core->sticky_task_list->name, list->name) == 0;
 }
 
-/* The event says only the name; what else there is to know of the list, the run knows. A sticky
- * list is polled by one worker of the cluster that wrote the event, and its timeout is in no event:
- * a decision that comes as a fact goes to the run's own list, which workers poll everywhere. */
+/* The event has only the name of the list; the run knows the rest. A sticky list is polled by one
+ * worker of the cluster that wrote the event, and its timeout is in no event: so a replicated
+ * decision goes to the run's own list, which workers poll in every cluster. */
 static API(TaskList) *
 list_of(const struct mutation *mutation, const API(TaskList) *named)
 {
     const STORED(RunRecord) *core = mutation->run->core;
-#ifdef CADENZA_PLANT_foreign_sticky_list
-    if (mutation->is_foreign && strcmp(core->task_list->name, named->name) != 0)
+#ifdef CADENZA_FAULT_foreign_sticky_list
+    if (mutation->has_replicated_events && strcmp(core->task_list->name, named->name) != 0)
         return run_keep(mutation->run, (API(TaskList) *)named);
 #endif
-    if (mutation->is_foreign && strcmp(core->task_list->name, named->name) != 0)
-        mark("decision_of_foreign_sticky_list");
+    if (mutation->has_replicated_events && strcmp(core->task_list->name, named->name) != 0)
+        probe("decision_of_foreign_sticky_list");
     return is_sticky(core, named) ? core->sticky_task_list : core->task_list;
 }
 
@@ -44,8 +44,8 @@ send_decision(struct mutation *mutation, const STORED(PendingDecision) *decision
     transfer->task_list = decision->task_list;
     if (is_sticky(core, decision->task_list))
         transfer->normal_list = core->task_list->name;
-    /* Once the run itself has timed out nobody needs its decision: not on a list that nobody polls
-     * for ever. */
+    /* Nobody needs the decision once the run itself has timed out: on a list without pollers the
+     * task would stay for ever. */
     transfer->expiry_time = deadline_earlier(decision->schedule_timeout_time, core->timeout_time);
     return mutation_add_transfer(mutation, transfer);
 }
@@ -57,8 +57,8 @@ apply_decision_scheduled(struct mutation *mutation, const API(HistoryEvent) *eve
         event->decision_task_scheduled_event_attributes;
     struct run *run = mutation->run;
     STORED(RunRecord) *core = mutation_core(mutation);
-    check(core->decision == NULL);
-    check(scheduled->task_list != NULL);
+    check(core->decision == NULL && run_is_open(run));
+    check(event->event_id > 0 && scheduled->task_list != NULL);
     if (core->state != RUN_ZOMBIE)
         run_move(core, RUN_RUNNING, CLOSE_NONE);
 
@@ -88,7 +88,7 @@ apply_decision_started(struct mutation *mutation, const API(HistoryEvent) *event
     struct run *run = mutation->run;
     STORED(PendingDecision) *decision = mutation_change_decision(mutation);
     check(decision->schedule_id == started->scheduled_event_id);
-    check(decision->started_id == EVENT_NONE);
+    check(decision->started_id == EVENT_NONE && event->event_id > decision->schedule_id);
     mutation_drop_transfer(mutation, decision->row);
     decision->row = 0;
     decision->event_version = event->version;
@@ -99,13 +99,13 @@ apply_decision_started(struct mutation *mutation, const API(HistoryEvent) *event
     decision->identity = run_keep_text(run, started->identity);
 }
 
-/* The list has no timeout: it is no worker's own. */
+/* Without a timeout: the list is not that of a single worker. */
 static void
 move_to_own_list(struct mutation *mutation, STORED(PendingDecision) *decision)
 {
     decision->task_list = mutation->run->core->task_list;
     decision->schedule_timeout_time = 0;
-    mark("decision_moved_to_own_list");
+    probe("decision_moved_to_own_list");
 }
 
 void
@@ -123,23 +123,23 @@ mutation_resend_decision(struct mutation *mutation)
 bool
 run_decision_is_elsewhere(const struct run *run)
 {
-#ifdef CADENZA_PLANT_foreign_sticky_list
+#ifdef CADENZA_FAULT_foreign_sticky_list
     return false;
 #endif
     return run_has_pending_decision(run) && !run_has_started_decision(run) &&
            !is_on_own_list(run->core);
 }
 
-/* The decision that an event is about goes. A history that was written elsewhere may end one that
- * is not pending (fits.c): then whichever is goes. */
+/* Removes the decision that an event ends. A replicated history may end one that is not pending
+ * here (fits.c): then the pending one goes, whichever it is. */
 static void
 end_decision(struct mutation *mutation, int64_t schedule_id)
 {
     STORED(RunRecord) *core = mutation_core(mutation);
-    if (core->decision == NULL && mutation->is_foreign)
+    if (core->decision == NULL && mutation->has_replicated_events)
         return;
     check(core->decision != NULL);
-    check_that(core->decision->schedule_id == schedule_id || mutation->is_foreign,
+    check_that(core->decision->schedule_id == schedule_id || mutation->has_replicated_events,
                "decision %lld ends, %lld is pending", (long long)schedule_id,
                (long long)core->decision->schedule_id);
     mutation_drop_transfer(mutation, core->decision->row);
@@ -152,8 +152,9 @@ apply_decision_completed(struct mutation *mutation, const API(HistoryEvent) *eve
     const API(DecisionTaskCompletedEventAttributes) *completed =
         event->decision_task_completed_event_attributes;
     STORED(RunRecord) *core = mutation_core(mutation);
-    check(mutation->is_foreign || (run_has_started_decision(mutation->run) &&
-                                   core->decision->started_id == completed->started_event_id));
+    check(mutation->has_replicated_events ||
+          (run_has_started_decision(mutation->run) &&
+           core->decision->started_id == completed->started_event_id));
     end_decision(mutation, completed->scheduled_event_id);
     core->decision_attempt = 0;
     core->previous_started_event_id = completed->started_event_id;
@@ -185,12 +186,12 @@ apply_decision_failed(struct mutation *mutation, const API(HistoryEvent) *event)
     const API(DecisionTaskFailedEventAttributes) *failed =
         event->decision_task_failed_event_attributes;
     STORED(RunRecord) *core = mutation_core(mutation);
-    check(mutation->is_foreign || run_has_started_decision(mutation->run));
+    check(mutation->has_replicated_events || run_has_started_decision(mutation->run));
     int32_t attempt = attempt_of(core) + 1;
     end_decision(mutation, failed->scheduled_event_id);
     mutation_clear_sticky(mutation); /* a worker that fails is not trusted to remember the run */
-    /* A reset does not count. One that was closed by a failover does not either, once it is
-     * scheduled anew, but until then whoever goes on with the run must know that one is due. */
+    /* A reset does not count as an attempt. Nor does a decision that a failover closed, once it is
+     * scheduled again; but until then the cluster that takes over must see that one is due. */
     bool is_reset =
         failed->cause ==
         API_VALUE(DECISION_TASK_FAILED_CAUSE__DECISION_TASK_FAILED_CAUSE_RESET_WORKFLOW);
@@ -210,7 +211,7 @@ apply_decision_timed_out(struct mutation *mutation, const API(HistoryEvent) *eve
                     API_VALUE(DECISION_TASK_TIMED_OUT_CAUSE__DECISION_TASK_TIMED_OUT_CAUSE_RESET);
     /* That nobody polls a sticky list says nothing about the decision. */
     bool is_innocent = is_reset || (is_unstarted && core->sticky_task_list != NULL);
-    check(mutation->is_foreign ||
+    check(mutation->has_replicated_events ||
           (core->decision != NULL && is_unstarted != run_has_started_decision(mutation->run)));
     int32_t attempt = attempt_of(core) + 1;
     end_decision(mutation, timed_out->scheduled_event_id);

@@ -1,5 +1,5 @@
-/* apply_reset.c - the event with which a reset parts from its base run: the run begins anew, with
- * the events before it. It says who asked for it, and from when on the run counts its time. */
+/* apply_reset.c - the event with which a reset leaves its base run: the new run has the events
+ * before it. The event says who asked for the reset, and from when the run counts its time. */
 #include "engine/run/inside.h"
 
 /* Who reset which run. */

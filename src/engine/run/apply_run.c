@@ -1,7 +1,7 @@
 /* apply_run.c - events about the run as a whole: its beginning, its end, signals, attributes. */
 #include "engine/run/inside.h"
 
-#define ASK_PARENT_AFTER (10 * SECOND) /* that long a start takes rarely */
+#define ASK_PARENT_AFTER (10 * SECOND) /* a start rarely takes that long */
 
 static int64_t
 moment_after(int64_t moment, int64_t seconds)
@@ -35,17 +35,17 @@ static void
 keep_parent(struct mutation *mutation, const API(ParentExecutionInfo) *parent)
 {
     STORED(RunRecord) *core = mutation_core(mutation);
-    const struct facts *facts = mutation->facts;
+    const struct run_context *context = mutation->context;
     core->parent = run_keep(mutation->run, (API(ParentExecutionInfo) *)parent);
     if (parent == NULL)
         return;
     core->waits_for_parent = core->continued_execution_run_id[0] == '\0'; /* a first run */
     core->ask_parent_time = core->start_time + ASK_PARENT_AFTER;
     core->parent->domain_id = core->domain_id;
-    if (facts->find_domain == NULL)
+    if (context->find_domain == NULL)
         return;
     const struct domain *domain =
-        facts->find_domain(facts->find_domain_context, parent->domain_name);
+        context->find_domain(context->find_domain_context, parent->domain_name);
     if (domain != NULL)
         core->parent->domain_id = run_keep_text(mutation->run, domain->id);
 }
@@ -172,7 +172,8 @@ apply_closed(struct mutation *mutation, const API(HistoryEvent) *event)
     STORED(RunRecord) *core = mutation_core(mutation);
     check_that(!run_has_started_decision(run), "%s while a decision is started",
                event_name(event->attributes_case));
-#ifndef CADENZA_PLANT_void_task_stays
+    check(event->event_id == core->next_event_id - 1); /* nothing follows it */
+#ifndef CADENZA_FAULT_void_task_stays
     if (core->decision != NULL)
         mutation_drop_transfer(mutation, core->decision->row);
 #endif
@@ -188,7 +189,7 @@ apply_closed(struct mutation *mutation, const API(HistoryEvent) *event)
     core->close_time = event_time(event);
     run_move(core, RUN_COMPLETED, close_status_of(event));
     apply_close_to_others(mutation, event);
-    core->delete_time = retention_end(mutation->facts, core);
+    core->delete_time = retention_end(mutation->context, core);
 }
 
 /* ---- in between ---- */

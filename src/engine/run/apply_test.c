@@ -1,6 +1,6 @@
 /* apply_test.c - what each event does to a run. */
 #include "base/test.h"
-#include "engine/run/samples.h"
+#include "engine/run/test_samples.h"
 
 static const struct transfer_effect *
 only_added(const struct sample *sample)
@@ -85,7 +85,7 @@ make_sticky(struct sample *sample)
     core->sticky_task_list->name = (char *)"host-7";
     core->sticky_task_list->kind = API_VALUE(TASK_LIST_KIND__TASK_LIST_KIND_STICKY);
     core->sticky_timeout = 5;
-    core->sticky_time = sample->facts.now;
+    core->sticky_time = sample->context.now;
 }
 
 TEST(apply, a_sticky_decision_times_out_unstarted_without_counting, "A-091")

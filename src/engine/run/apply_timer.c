@@ -17,7 +17,7 @@ apply_timer_started(struct mutation *mutation, const API(HistoryEvent) *event)
         __builtin_add_overflow(event_time(event), wait, &timer->fire_time);
     if (is_endless)
         timer->fire_time = INT64_MAX;
-#ifdef CADENZA_PLANT_timer_early
+#ifdef CADENZA_FAULT_timer_early
     timer->fire_time -= SECOND;
 #endif
     mutation_put_timer(mutation, timer);

@@ -6,8 +6,8 @@
 #include "base/test.h"
 #include "engine/run/inside.h"
 #include "wire/message.h"
+#include "wire/test_thrift_sample.h"
 #include "wire/thrift.h"
-#include "wire/thrift_sample.h"
 
 static void
 expect_kept(API(HistoryEvent) *event, struct arena *arena)

@@ -1,6 +1,6 @@
 /* canonical_test.c - what is written is what every cluster can keep. */
 #include "base/test.h"
-#include "engine/run/samples.h"
+#include "engine/run/test_samples.h"
 #include "wire/thrift.h"
 
 static API(HistoryEvent) *

@@ -1,23 +1,29 @@
 /* check.c - what is true of every run between two steps.
  *
- * Of a run that was just changed a broken rule is our own mistake; of one that was read from the
- * store it means that its rows are damaged, which is told to whoever wants the run.
+ * In a run that was just changed a broken rule is our own mistake, and a failed check. In a run
+ * that was read from the store it means that its rows are damaged: the caller gets an error.
+ *
+ * Each step checks the core and the records that it changed (finish.c), which takes constant time.
+ * Where CHECK_DEEPLY says so it checks everything else too, and that the parts fit together.
  *
  *   1. It has its names, a state, and a close status exactly if it is closed.
  *   2. Its versions rise, and cover its events up to the newest.
  *   3. A started decision began behind its schedule and has no outbox row any more; an ordinary one
  *      is in the history, a transient one is not and was never ahead of it.
  *   4. Only behind a started decision something is buffered.
- *   5. A run has an alarm if anything of it is ever due (how late: finish.c), a closed one for its
- *      deletion; that has neither a decision nor anything buffered.
+ *   5. A run has a wake-up timer if anything of it is ever due (how late: finish.c), a closed one
+ * for its deletion; a closed one has neither a decision nor anything buffered.
  *   6. An activity is found by both of its names, its scheduled event is in the history, and once
  *      started it has no outbox row.
  *   7. A timer's started event is in the history.
  *   8. So is the initiated event of a child, a signal or a cancel request; a child that is not
  *      started has what it needs for it. Only before its first decision a run waits for its
  *      parent.
- *   9. Only a decision that failed and is not pending waits for its next attempt. */
-#include "engine/ndc/branches.h"
+ *   9. Only a decision that failed and is not pending waits for its next attempt.
+ *
+ * And what is true of an open step (mutation_check): its events have the newest ids, numbers were
+ * taken since it began, and what only grows has not fallen. */
+#include "engine/branches/branches.h"
 #include "engine/run/inside.h"
 
 /* A fault is the rule that is broken, as text; NULL: none is. */
@@ -86,16 +92,23 @@ rest_fault(const struct run *run)
          "rule 9: it waits to try again what did not fail");
     RULE(!core->waits_for_parent || (core->decision == NULL && core->parent != NULL),
          "rule 8: it waits for its parent");
-    RULE((core->alarm_time == 0) == (core->alarm_row == 0), "rule 5: half an alarm");
-    int64_t deadline = run_next_deadline(run);
-    RULE(deadline >= 0, "rule 5: due before all time");
-    RULE(core->alarm_row != 0 || deadline == 0, "rule 5: no alarm");
+    RULE((core->alarm_time == 0) == (core->alarm_row == 0), "rule 5: half a wake-up timer");
     if (run_is_open(run))
         return NULL;
     RULE(core->decision == NULL, "rule 5: closed, but not done");
     RULE(core->alarm_row == 0 || core->alarm_time >= core->delete_time,
-         "rule 5: closed, and an alarm for nothing");
+         "rule 5: closed, and a wake-up timer before its deletion");
     RULE(core->close_time > 0 && core->close_batch_event_id > 0, "rule 5: no close event");
+    return NULL;
+}
+
+/* Looks at all that is pending. */
+static const char *
+wakeup_fault(const struct run *run)
+{
+    int64_t deadline = run_next_deadline(run);
+    RULE(deadline >= 0, "rule 5: due before all time");
+    RULE(run->core->alarm_row != 0 || deadline == 0, "rule 5: no wake-up timer");
     return NULL;
 }
 
@@ -204,6 +217,8 @@ const char *
 run_find_fault(const struct run *run)
 {
     const char *fault = core_fault(run);
+    if (fault == NULL)
+        fault = wakeup_fault(run);
     const struct {
         enum pending_kind kind;
         const struct map64 *records;
@@ -232,7 +247,8 @@ run_check(const struct run *run)
 static void
 check_branches(const STORED(RunRecord) *core)
 {
-    if (core->n_side_branches == 0 && core->n_ancestors == 0)
+    /* Of a single history there is only the lineage to look at. */
+    if (core->n_side_branches == 0 && (core->n_ancestors == 0 || !CHECK_DEEPLY))
         return;
     struct arena *arena = arena_new(1024);
     struct run_branches branches = branches_read(core, arena);
@@ -244,6 +260,8 @@ void
 run_check_core(const struct run *run)
 {
     const char *fault = core_fault(run);
+    if (fault == NULL && run->core->alarm_row == 0) /* rare: then nothing at all may be due */
+        fault = wakeup_fault(run);
     check_that(fault == NULL, "run %s: %s", run->core->run_id, fault);
     check_branches(run->core);
 }
@@ -253,4 +271,46 @@ run_check_record(const struct run *run, enum pending_kind kind, const void *reco
 {
     const char *fault = record_fault(run, kind, record);
     check_that(fault == NULL, "run %s: %s", run->core->run_id, fault);
+}
+
+/* ---- an open step ---- */
+
+/* All events, rows and changes of the step. */
+static void
+check_lists(const struct mutation *mutation)
+{
+    for (size_t i = 0; i < mutation->events.count; i++) {
+        const API(HistoryEvent) *event = mutation->events.items[i];
+        check(event->event_id == mutation->events.items[0]->event_id + (int64_t)i);
+    }
+    for (size_t i = 0; i < mutation->rows.count; i++) {
+        const struct outbox_change *change = &mutation->rows.items[i];
+        check(change->row > 0 && change->row < mutation->context->ids->next);
+        check(change->transfer == NULL || change->row >= mutation->first_row);
+    }
+    for (size_t i = 0; i < mutation->journal.count; i++) {
+        const struct run_change *change = &mutation->journal.items[i];
+        bool is_text = change->kind == PENDING_TIMER || change->kind == PENDING_SIGNAL_REQUEST;
+        check(is_text == (change->text != NULL));
+    }
+    for (size_t i = 0; i < mutation->held.count; i++)
+        check(mutation->held.items[i].event->event_id == EVENT_BUFFERED);
+}
+
+void
+mutation_check(const struct mutation *mutation)
+{
+    const STORED(RunRecord) *before = &mutation->before, *now = mutation->run->core;
+    size_t count = mutation->events.count;
+    check(!mutation->is_over);
+    check(mutation->first_row <= mutation->context->ids->next);
+    check(mutation->noted <= mutation->journal.count);
+    check(mutation->is_holding || mutation->held.count == 0);
+    check(before->next_event_id <= now->next_event_id);
+    check(before->buffered_next <= now->buffered_next);
+    check(before->signal_count <= now->signal_count);
+    check(before->state != RUN_COMPLETED || now->state == RUN_COMPLETED);
+    check(count == 0 || mutation->events.items[count - 1]->event_id == now->next_event_id - 1);
+    if (CHECK_DEEPLY)
+        check_lists(mutation);
 }

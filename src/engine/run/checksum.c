@@ -1,8 +1,9 @@
 /* checksum.c - what the events of a run determine, as one number.
  *
  * It is the same in every cluster that has the same history, and after the run was rebuilt from it.
- * All else is left out, field by field: what is of one place (rows, the alarm, workers that
- * remember the run), what no event tells (attempts, heartbeats), and when things were written. */
+ * All else is left out, field by field: what belongs to one cluster (rows, the wake-up timer,
+ * workers that remember the run), what is in no event (attempts, heartbeats), and when things were
+ * written. */
 #include "base/farm.h"
 #include "engine/run/inside.h"
 
@@ -37,7 +38,7 @@ forget_place(STORED(RunRecord) *core)
 }
 
 static void
-forget_untold(STORED(RunRecord) *core)
+forget_unrecorded(STORED(RunRecord) *core)
 {
     FORGET_TEXT(core, create_request_id);
     FORGET_TEXT(core, chain_request_id);
@@ -78,21 +79,21 @@ forget_decision(STORED(RunRecord) *core)
 static uint64_t
 mix_activity(uint64_t sum, const STORED(PendingActivity) *activity, struct arena *arena)
 {
-    STORED(PendingActivity) told;
-    cadenza__storage__v1__pending_activity__init(&told);
-    told.schedule_id = activity->schedule_id;
-    told.activity_id = activity->activity_id;
-    told.activity_type = activity->activity_type;
-    told.domain_id = activity->domain_id;
-    told.task_list = activity->task_list;
-    told.schedule_to_close = activity->schedule_to_close;
-    told.schedule_to_start = activity->schedule_to_start;
-    told.start_to_close = activity->start_to_close;
-    told.heartbeat_timeout = activity->heartbeat_timeout;
-    told.is_cancel_requested = activity->is_cancel_requested;
-    told.retry_policy = activity->retry_policy;
-    told.input = activity->input;
-    return mix(sum, &told.base, arena);
+    STORED(PendingActivity) recorded;
+    cadenza__storage__v1__pending_activity__init(&recorded);
+    recorded.schedule_id = activity->schedule_id;
+    recorded.activity_id = activity->activity_id;
+    recorded.activity_type = activity->activity_type;
+    recorded.domain_id = activity->domain_id;
+    recorded.task_list = activity->task_list;
+    recorded.schedule_to_close = activity->schedule_to_close;
+    recorded.schedule_to_start = activity->schedule_to_start;
+    recorded.start_to_close = activity->start_to_close;
+    recorded.heartbeat_timeout = activity->heartbeat_timeout;
+    recorded.is_cancel_requested = activity->is_cancel_requested;
+    recorded.retry_policy = activity->retry_policy;
+    recorded.input = activity->input;
+    return mix(sum, &recorded.base, arena);
 }
 
 /* Records in any order. */
@@ -124,7 +125,7 @@ run_checksum(const struct run *run)
     struct arena *arena = arena_new(0);
     STORED(RunRecord) *core = message_copy(arena, &run->core->base);
     forget_place(core);
-    forget_untold(core);
+    forget_unrecorded(core);
     forget_decision(core);
     uint64_t sum = mix(sum_pending(run, arena), &core->base, arena);
     arena_free(arena);

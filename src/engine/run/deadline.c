@@ -1,8 +1,8 @@
 /* deadline.c - when something of a run is due next.
  *
- * A run has one alarm, so there is one place that knows all that could be due. Each part says its
- * own next moment (0: none), and the earliest counts. A step need not ask them all: what it did not
- * change was not due before the alarm (finish.c). */
+ * A run has one wake-up timer, so one place must know all that could be due. Each part says its own
+ * next moment (0: none), and the earliest counts. A step need not ask them all: what it did not
+ * change is not due before the timer that is set (finish.c). */
 #include "engine/run/inside.h"
 
 int64_t
@@ -47,7 +47,7 @@ static int64_t
 decision_deadline(const STORED(RunRecord) *core)
 {
     const STORED(PendingDecision) *decision = core->decision;
-#ifdef CADENZA_PLANT_orphans_wait
+#ifdef CADENZA_FAULT_orphans_wait
     if (decision == NULL && core->waits_for_parent)
         return 0;
 #endif

@@ -1,6 +1,6 @@
-/* deadline_test.c - when a run must be woken, and that its alarm says so. */
+/* deadline_test.c - when a run must be woken, and that its wake-up timer says so. */
 #include "base/test.h"
-#include "engine/run/samples.h"
+#include "engine/run/test_samples.h"
 
 #define AT(seconds) (SAMPLE_TIME + (seconds)*SECOND)
 
@@ -97,9 +97,9 @@ TEST(deadline, a_delayed_first_decision_is_due_once, "A-040")
     sample_close(&sample);
 }
 
-/* --- the alarm --- */
+/* --- the wake-up timer --- */
 
-TEST(deadline, an_alarm_that_is_too_early_is_left_and_set_anew_when_it_rang)
+TEST(deadline, a_timer_that_is_too_early_is_left_and_set_again_when_it_fired)
 {
     struct sample sample;
     sample_open(&sample, 1);
@@ -121,11 +121,11 @@ TEST(deadline, an_alarm_that_is_too_early_is_left_and_set_anew_when_it_rang)
     EXPECT_EQ(sample.effects.alarm_row_old, row);
     EXPECT_EQ(sample.effects.alarm_time, AT(1000));
     EXPECT(!sample.effects.has_new_events);
-    EXPECT_EQ(sample.batch->count, 1); /* the core, which names the alarm */
+    EXPECT_EQ(sample.batch->count, 1); /* the core, which names the timer row */
     sample_close(&sample);
 }
 
-TEST(deadline, an_alarm_moves_when_something_is_due_earlier)
+TEST(deadline, the_wake_up_timer_moves_when_something_is_due_earlier)
 {
     struct sample sample;
     sample_open(&sample, 1);
@@ -142,7 +142,7 @@ TEST(deadline, an_alarm_moves_when_something_is_due_earlier)
     sample_close(&sample);
 }
 
-/* A start that comes soon writes no alarm: that of the step before is early enough. */
+/* A start that comes soon writes no wake-up timer: that of the step before is early enough. */
 TEST(deadline, the_start_of_a_decision_is_foreseen)
 {
     struct sample sample;
@@ -179,7 +179,7 @@ TEST(deadline, a_decision_that_waits_for_long_rings_once_for_nothing)
     sample_close(&sample);
 }
 
-TEST(deadline, the_alarm_of_a_closed_run_is_its_deletion, "A-256")
+TEST(deadline, the_wake_up_timer_of_a_closed_run_is_its_deletion, "A-256")
 {
     struct sample sample;
     sample_open(&sample, 1);
@@ -202,13 +202,13 @@ TEST(deadline, the_alarm_of_a_closed_run_is_its_deletion, "A-256")
 
 /* What became due long ago rings now: the shard no longer looks at what is before its read level.
  */
-TEST(deadline, an_alarm_is_not_set_before_the_shards_read_level)
+TEST(deadline, no_wake_up_timer_is_set_before_the_shards_read_level)
 {
     struct sample sample;
     sample_open(&sample, 1);
     sample_started_run(&sample);
     sample_wait(&sample, 60);
-    sample.facts.alarm_time_min = AT(55);
+    sample.context.wakeup_time_min = AT(55);
     sample_begin(&sample);
     mutation_core(sample.mutation)->alarm_row = 0; /* it was lost */
     mutation_core(sample.mutation)->alarm_time = 0;
@@ -218,7 +218,7 @@ TEST(deadline, an_alarm_is_not_set_before_the_shards_read_level)
     sample_close(&sample);
 }
 
-TEST(deadline, an_alarm_that_is_due_is_not_moved_by_a_busy_run)
+TEST(deadline, a_wake_up_timer_that_is_due_is_not_moved_by_a_busy_run)
 {
     struct sample sample;
     sample_open(&sample, 1);
@@ -226,7 +226,7 @@ TEST(deadline, an_alarm_that_is_due_is_not_moved_by_a_busy_run)
     uint64_t row = sample.run->core->alarm_row;
     for (int i = 0; i < 5; i++) {
         sample_wait(&sample, 5);
-        sample.facts.alarm_time_min = sample.facts.now;
+        sample.context.wakeup_time_min = sample.context.now;
         sample_begin(&sample);
         sample_signaled(&sample, "s", "");
         sample_finish(&sample);

@@ -1,10 +1,10 @@
 /* due.c - which pending things are due first, without looking at all of them.
  *
- * A heap of moments, filled by the end of each step with the records that it changed. What it says
- * may be old: an entry counts only if its record is there and is due at that very moment, and one
- * that does not is thrown away when it comes to the top. So a record never has to be found in the
- * heap. When steps are taken back, or the run is compacted, the heap is forgotten, and made again
- * from all records when somebody next asks.
+ * A heap of moments, filled at the end of each step with the records that it changed. Entries may
+ * be stale: one counts only if its record is there and is due at that very moment; others are
+ * thrown away when they come to the top. So a record never has to be found in the heap. When a step
+ * is taken back, or the run is compacted, the heap is forgotten, and built again from all records
+ * when it is next needed.
  *
  *   1. While the heap is known, every record that was not changed in the open step has an entry
  *      for its moment.
@@ -77,7 +77,7 @@ dues_forget(struct run *run)
     vector_free(&run->dues.heap);
 }
 
-/* Makes the heap if it is not known, or is mostly rubbish. */
+/* Builds the heap if it is not known, or mostly stale. */
 static void
 dues_learn(struct run *run)
 {
@@ -97,8 +97,9 @@ void
 dues_note(struct mutation *mutation)
 {
     struct run *run = mutation->run;
+    check(mutation->noted <= mutation->journal.count);
     for (; run->dues.is_known && mutation->noted < mutation->journal.count; mutation->noted++) {
-        const struct change *change = &mutation->journal.items[mutation->noted];
+        const struct run_change *change = &mutation->journal.items[mutation->noted];
         const void *record = records_get(run, change->kind, change->number, change->text);
         if (record != NULL && change->kind == PENDING_ACTIVITY)
             push_activity(run, record);
@@ -130,7 +131,9 @@ mutation_next_deadline(struct mutation *mutation)
     while (run->dues.heap.count > 0 && !due_is_true(run, &run->dues.heap.items[0]))
         heap_pop(&run->dues);
     int64_t first = run->dues.heap.count == 0 ? 0 : run->dues.heap.items[0].time;
-    return deadline_earlier(run_core_deadline(run->core), first);
+    int64_t deadline = deadline_earlier(run_core_deadline(run->core), first);
+    check(!CHECK_DEEPLY || deadline == run_next_deadline(run));
+    return deadline;
 }
 
 const struct run_due *
@@ -147,8 +150,10 @@ mutation_list_due(struct mutation *mutation, int64_t now, size_t *count)
         if (!is_same && due_is_true(run, &due))
             vector_push_in(&list, mutation->arena, due);
     }
-    for (size_t i = 0; i < list.count; i++)
-        heap_push(&run->dues, list.items[i]); /* they are due until somebody changes them */
+    for (size_t i = 0; i < list.count; i++) {
+        check(i == 0 || list.items[i - 1].time <= list.items[i].time);
+        heap_push(&run->dues, list.items[i]); /* they are due until a step changes them */
+    }
     *count = list.count;
     return list.items;
 }

@@ -53,9 +53,9 @@ mutation_new_event(struct mutation *mutation, API(HistoryEvent__AttributesCase) 
     void *attributes = message_new(mutation->arena, field->descriptor);
     memcpy((char *)event + field->offset, &attributes, sizeof attributes);
     event->attributes_case = kind;
-    event->version = mutation->facts->event_version;
+    event->version = mutation->context->event_version;
     int64_t last = mutation->run->core->last_event_time;
-    int64_t now = mutation->facts->now;
+    int64_t now = mutation->context->now;
     event->event_time = presence_make_timestamp(mutation->arena, now > last ? now : last);
     return event;
 }
@@ -71,11 +71,12 @@ event_append(struct mutation *mutation, API(HistoryEvent) *event)
     if (event_time(event) < core->last_event_time)
         event->event_time = presence_make_timestamp(mutation->arena, core->last_event_time);
     core->last_event_time = event_time(event);
+    check(event->event_id <= 0 && event->task_id == 0); /* neither has been given yet */
     event->event_id = core->next_event_id++;
     vector_push_in(&mutation->events, mutation->arena, event);
 }
 
-/* Does it say that something ended whose start is still in the buffer? */
+/* Does it end something whose start is still buffered? */
 static bool
 event_follows_buffered(const API(HistoryEvent) *event)
 {
@@ -101,6 +102,7 @@ event_check_welcome(const struct mutation *mutation, const API(HistoryEvent) *ev
 int64_t
 mutation_add_event(struct mutation *mutation, API(HistoryEvent) *event)
 {
+    check(!mutation->is_over && event->event_id <= 0);
     event_check_welcome(mutation, event);
     /* What goes into history is what every cluster can keep. Events share parts with requests and
      * with records of the run, which stay as they are. */
@@ -112,7 +114,7 @@ mutation_add_event(struct mutation *mutation, API(HistoryEvent) *event)
         run_apply(mutation, event);
         return EVENT_BUFFERED;
     }
-#ifndef CADENZA_PLANT_start_among_decisions
+#ifndef CADENZA_FAULT_start_among_decisions
     if (mutation->is_holding && event_may_be_buffered(event->attributes_case)) {
         held_add(mutation, event);
         return EVENT_BUFFERED;

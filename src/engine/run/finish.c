@@ -1,8 +1,8 @@
-/* finish.c - the end of a step: what is left is decided, and everything becomes rows.
+/* finish.c - the end of a step: everything that it changed becomes rows.
  *
  *   1. The events of a step are one node, or several if they are many bytes: readers get whole
- * nodes, and an answer has its limits. The close event is the last of its node. A node has one
- * version: another cluster takes it as a whole.
+ *      nodes, and an answer has its limits. The close event is the last of its node. A node has one
+ *      version: another cluster takes it as a whole.
  *   2. Numbers of events and rows rise, within the step and over all steps of the shard.
  *   3. A row is written if its record changed: the work does not grow with the run. */
 #include "engine/run/inside.h"
@@ -10,10 +10,10 @@
 #define NODE_BYTES_MAX ((size_t)1024 * 1024)
 
 static uint64_t
-take_number(const struct facts *facts)
+take_number(const struct run_context *context)
 {
-    check_that(facts->ids->next < facts->ids->end, "the shard's numbers are used up");
-    return facts->ids->next++;
+    check_that(context->ids->next < context->ids->end, "the shard's numbers are used up");
+    return context->ids->next++;
 }
 
 static struct run_key
@@ -31,6 +31,7 @@ note_version(struct run *run, int64_t event_version, int64_t event_id)
     size_t count = core->n_versions;
     bool is_new = count == 0 || core->versions[count - 1]->event_version != event_version;
     check(count == 0 || core->versions[count - 1]->event_version <= event_version);
+    check(count == 0 || core->versions[count - 1]->event_id <= event_id);
     STORED(VersionItem) *item = message_new(run->arena, STORED_TYPE(version_item));
     item->event_version = event_version;
     item->event_id = event_id;
@@ -75,9 +76,9 @@ number_events(struct mutation *mutation)
     for (size_t i = 0; i < mutation->events.count; i++) {
         API(HistoryEvent) *event = mutation->events.items[i];
         check(event->event_id == mutation->events.items[0]->event_id + (int64_t)i);
-        if (!mutation->is_foreign) {
+        if (!mutation->has_replicated_events) {
             check(event->task_id == 0);
-            event->task_id = (int64_t)take_number(mutation->facts);
+            event->task_id = (int64_t)take_number(mutation->context);
             check(event->task_id > core->last_event_task_id || !goes_on_with_version(mutation, i));
         }
         core->last_event_task_id = event->task_id;
@@ -116,22 +117,22 @@ encode_events(struct mutation *mutation, size_t first, size_t count)
 static bool
 is_replicated(const struct mutation *mutation)
 {
-    const struct domain *domain = mutation->facts->domain;
-    return !mutation->is_foreign && domain != NULL && domain->record->domain->is_global_domain &&
-           domain->record->domain->n_clusters > 1;
+    const struct domain *domain = mutation->context->domain;
+    return !mutation->has_replicated_events && domain != NULL &&
+           domain->record->domain->is_global_domain && domain->record->domain->n_clusters > 1;
 }
 
 static void
-note_told(struct mutation *mutation, size_t first, size_t count, struct effects *effects)
+add_replication(struct mutation *mutation, size_t first, size_t count, struct effects *effects)
 {
     if (!is_replicated(mutation))
         return;
-    if (effects->told == NULL)
-        effects->told =
-            arena_zalloc(mutation->arena, mutation->events.count, sizeof effects->told[0]);
-    check(effects->told_count < mutation->events.count);
-    effects->told[effects->told_count++] =
-        (struct told_effect){run_branch(mutation->run), mutation->events.items + first, count};
+    if (effects->to_replicate == NULL)
+        effects->to_replicate =
+            arena_zalloc(mutation->arena, mutation->events.count, sizeof effects->to_replicate[0]);
+    check(effects->to_replicate_count < mutation->events.count);
+    effects->to_replicate[effects->to_replicate_count++] = (struct replication_effect){
+        run_branch(mutation->run), mutation->events.items + first, count};
 }
 
 static void
@@ -140,12 +141,14 @@ put_node(struct mutation *mutation, size_t first, size_t count, struct slice eve
 {
     STORED(RunRecord) *core = mutation->run->core;
     struct history_branch branch = run_branch(mutation->run);
+    check(count > 0 && first + count <= mutation->events.count);
     const API(HistoryEvent) *last = mutation->events.items[first + count - 1];
     struct history_node node = {.first_event_id = mutation->events.items[first]->event_id,
                                 .next_event_id = last->event_id + 1,
-                                .range_id = mutation->facts->range_id,
-                                .sequence = mutation->is_foreign ? take_number(mutation->facts)
-                                                                 : (uint64_t)last->task_id,
+                                .range_id = mutation->context->range_id,
+                                .sequence = mutation->has_replicated_events
+                                                ? take_number(mutation->context)
+                                                : (uint64_t)last->task_id,
                                 .events = events};
     core->last_first_event_id = node.first_event_id;
     core->history_bytes += (int64_t)events.length;
@@ -167,24 +170,25 @@ put_history(struct mutation *mutation, struct batch *batch, struct effects *effe
     if (all.length <= NODE_BYTES_MAX && is_one) {
         effects->nodes = arena_alloc(mutation->arena, sizeof *effects->nodes);
         put_node(mutation, 0, count, all, batch, effects);
-        note_told(mutation, 0, count, effects);
+        add_replication(mutation, 0, count, effects);
     } else {
         effects->nodes = arena_zalloc(mutation->arena, count, sizeof *effects->nodes);
         for (size_t first = 0, size; first < count; first += size) {
             size = node_size(mutation, first);
             put_node(mutation, first, size, encode_events(mutation, first, size), batch, effects);
-            note_told(mutation, first, size, effects);
+            add_replication(mutation, first, size, effects);
         }
     }
     const API(HistoryEvent) *last = mutation->events.items[count - 1];
     check(last->event_id + 1 == core->next_event_id);
+    check(effects->node_count > 0 && effects->node_count <= count);
     if (event_closes_run(last->attributes_case))
         core->close_batch_event_id = core->last_first_event_id;
 }
 
-/* Has an event of the step told of the activity? Those that end it leave no record. */
+/* Is the activity in an event of the step? Events that end it leave no record. */
 static bool
-is_told(const struct mutation *mutation, uint64_t schedule_id)
+has_event(const struct mutation *mutation, uint64_t schedule_id)
 {
     for (size_t i = 0; i < mutation->events.count; i++) {
         const API(HistoryEvent) *event = mutation->events.items[i];
@@ -206,13 +210,13 @@ note_activities(struct mutation *mutation, struct effects *effects)
         return;
     effects->activities = arena_zalloc(mutation->arena, count, sizeof effects->activities[0]);
     for (size_t i = 0; i < count; i++) {
-        const struct change *change = &mutation->journal.items[i];
+        const struct run_change *change = &mutation->journal.items[i];
         bool is_there = change->kind == PENDING_ACTIVITY && change->old != NULL &&
                         records_get(mutation->run, PENDING_ACTIVITY, change->number, NULL) != NULL;
         bool is_noted = false;
         for (size_t j = 0; is_there && j < effects->activity_count; j++)
             is_noted = is_noted || effects->activities[j] == (int64_t)change->number;
-        if (is_there && !is_noted && !is_told(mutation, change->number))
+        if (is_there && !is_noted && !has_event(mutation, change->number))
             effects->activities[effects->activity_count++] = (int64_t)change->number;
     }
 }
@@ -250,7 +254,7 @@ put_added(struct mutation *mutation, const struct map64 *dropped, struct batch *
     }
 }
 
-/* What came and went within the step was never there. */
+/* A row that was added and dropped within the step is not written. */
 static void
 put_outbox(struct mutation *mutation, struct batch *batch, struct effects *effects)
 {
@@ -268,17 +272,17 @@ put_outbox(struct mutation *mutation, struct batch *batch, struct effects *effec
     map64_free(dropped);
 }
 
-/* ---- the alarm ---- */
+/* ---- the wake-up timer ---- */
 
-/* A bad binary worked on the run: its alarm rings at once, and whoever hears it resets it. */
+/* A bad binary worked on the run: its wake-up timer fires at once, and the shard resets the run. */
 static void
 note_bad_binary(struct mutation *mutation)
 {
     STORED(RunRecord) *core = mutation->run->core;
     const char *reason;
     if (core->auto_reset_time == 0 &&
-        run_find_bad_point(mutation->run, mutation->facts, &reason) != NULL)
-        core->auto_reset_time = mutation->facts->now;
+        run_find_bad_point(mutation->run, mutation->context, &reason) != NULL)
+        core->auto_reset_time = mutation->context->now;
 }
 
 /* What is due of the run itself and of the records that changed. */
@@ -287,7 +291,7 @@ changed_deadline(const struct mutation *mutation)
 {
     int64_t deadline = run_core_deadline(mutation->run->core);
     for (size_t i = 0; i < mutation->journal.count; i++) {
-        const struct change *change = &mutation->journal.items[i];
+        const struct run_change *change = &mutation->journal.items[i];
         const void *record = records_get(mutation->run, change->kind, change->number, change->text);
         if (record != NULL && change->kind == PENDING_ACTIVITY)
             deadline = deadline_earlier(deadline, activity_next_due(record).time);
@@ -298,58 +302,74 @@ changed_deadline(const struct mutation *mutation)
     return deadline;
 }
 
-/* The shard looks at nothing before its read level. */
+/* The shard does not look below its read level. */
 static int64_t
-not_before(const struct facts *facts, int64_t deadline)
+not_before(const struct run_context *context, int64_t deadline)
 {
-    return deadline != 0 && deadline < facts->alarm_time_min ? facts->alarm_time_min : deadline;
+    return deadline != 0 && deadline < context->wakeup_time_min ? context->wakeup_time_min
+                                                                : deadline;
 }
 
-/* When the alarm has to ring; 0: never. Nothing was due before the old alarm, so where that is
- * still to come only the news can ask for an earlier one: no need to look at all that is pending.
- */
+/* When the wake-up timer has to fire; 0: never. Nothing was due before the old one, so if that is
+ * still in the future only what changed can need an earlier one: no need to look at all that is
+ * pending. */
 static int64_t
-wanted_alarm(struct mutation *mutation)
+wanted_wakeup(struct mutation *mutation)
 {
     const STORED(RunRecord) *core = mutation->run->core;
-    const struct facts *facts = mutation->facts;
+    const struct run_context *context = mutation->context;
     bool is_set = run_is_open(mutation->run) && core->alarm_row != 0;
     if (run_is_zombie(mutation->run))
         return 0;
-#ifdef CADENZA_PLANT_alarm_after_deadline
+#ifdef CADENZA_FAULT_alarm_after_deadline
     if (is_set)
         return core->alarm_time;
 #endif
-    if (is_set && core->alarm_time > facts->now)
-        return not_before(facts, deadline_earlier(core->alarm_time, changed_deadline(mutation)));
+    if (is_set && core->alarm_time > context->now)
+        return not_before(context, deadline_earlier(core->alarm_time, changed_deadline(mutation)));
     int64_t deadline = mutation_next_deadline(mutation);
-    /* One that is due is still to be heard, and hears all that is due: to move it with every step
-     * of a busy run would be never to hear it. */
-    return is_set && deadline <= facts->now ? core->alarm_time : not_before(facts, deadline);
+    /* A timer that is due is about to fire, and then does all that is due. If every step of a busy
+     * run moved it, it would never fire. */
+    return is_set && deadline <= context->now ? core->alarm_time : not_before(context, deadline);
 }
 
-/* Where workers are, a decision that waits is started soon. A row that is written anyway is early
- * enough for that: so the start, and mostly all that follows until the run closes, needs no other.
- * It rings for nothing at most once for a decision that waits longer than it may take. */
+/* Where there are workers, a decision that waits is started soon. If a row is written anyway it is
+ * set early enough for the timeout of that start: then the start, and mostly all that follows until
+ * the run closes, needs no other row. The price: it fires once for nothing if the decision waits
+ * longer than it may take. */
 static int64_t
 foresee_start(const struct mutation *mutation, int64_t wanted)
 {
-    const struct facts *facts = mutation->facts;
+    const struct run_context *context = mutation->context;
     int64_t foreseen = run_foreseen_deadline(mutation->run->core);
-    bool is_ahead = wanted != 0 && foreseen > facts->now;
-    return is_ahead ? not_before(facts, deadline_earlier(wanted, foreseen)) : wanted;
+    bool is_ahead = wanted != 0 && foreseen > context->now;
+    return is_ahead ? not_before(context, deadline_earlier(wanted, foreseen)) : wanted;
 }
 
-/* An alarm that is too early is left to ring: whoever hears it asks again. */
+/* Does an open run have its wake-up timer no later than what is due next, or now, or than where the
+ * shard looks? */
+static bool
+wakeup_is_in_time(const struct mutation *mutation)
+{
+    const STORED(RunRecord) *core = mutation->run->core;
+    int64_t deadline = run_next_deadline(mutation->run), now = mutation->context->now;
+    int64_t latest = not_before(mutation->context, deadline > now ? deadline : now);
+    return !run_is_open(mutation->run) || deadline == 0 ||
+           (core->alarm_row != 0 && core->alarm_time <= latest);
+}
+
+/* A wake-up timer that is too early is left to fire: the step that it causes sets the next one. */
 static void
-set_alarm(struct mutation *mutation, struct effects *effects)
+set_wakeup(struct mutation *mutation, struct effects *effects)
 {
     STORED(RunRecord) *core = mutation->run->core;
-    int64_t wanted = wanted_alarm(mutation);
+    int64_t wanted = wanted_wakeup(mutation);
     if (core->alarm_row == 0 || core->alarm_time != wanted) {
         core->alarm_time = foresee_start(mutation, wanted);
-        core->alarm_row = wanted == 0 ? 0 : take_number(mutation->facts);
+        core->alarm_row = wanted == 0 ? 0 : take_number(mutation->context);
     }
+    check((core->alarm_row == 0) == (core->alarm_time == 0));
+    check(!CHECK_DEEPLY || wakeup_is_in_time(mutation));
     if (core->alarm_row == mutation->before.alarm_row)
         return;
     effects->alarm_row_old = mutation->before.alarm_row;
@@ -358,7 +378,7 @@ set_alarm(struct mutation *mutation, struct effects *effects)
     effects->alarm_time = core->alarm_time;
 }
 
-/* ---- what lists show ---- */
+/* ---- visibility ---- */
 
 /* Did the run begin or end, or is there something else to find it by? Times and lengths that change
  * with every step of an open run are not worth a row each. */
@@ -378,8 +398,8 @@ put_visible(struct mutation *mutation, struct batch *batch, struct effects *effe
     const STORED(RunRecord) *core = mutation->run->core;
     if (!looks_new(mutation))
         return;
-    effects->visible_row = take_number(mutation->facts);
-#ifdef CADENZA_PLANT_visible_row_not_written
+    effects->visible_row = take_number(mutation->context);
+#ifdef CADENZA_FAULT_visible_row_not_written
     return;
 #endif
     struct run_key key = key_of(core);
@@ -389,7 +409,7 @@ put_visible(struct mutation *mutation, struct batch *batch, struct effects *effe
 /* ---- records ---- */
 
 static struct slice
-change_key(const struct mutation *mutation, const struct change *change)
+run_change_key(const struct mutation *mutation, const struct run_change *change)
 {
     struct run_key key = key_of(mutation->run->core);
     return change->text != NULL
@@ -399,14 +419,15 @@ change_key(const struct mutation *mutation, const struct change *change)
 
 /* Is the record of the change stored in the row of the run, or was until it went? */
 static bool
-is_aboard(const struct change *change, int64_t aboard_before, int64_t aboard, const void *record)
+is_aboard(const struct run_change *change, int64_t aboard_before, int64_t aboard,
+          const void *record)
 {
     int64_t id = record != NULL ? aboard : aboard_before;
     return change->kind == PENDING_ACTIVITY && (int64_t)change->number == id;
 }
 
 static struct slice
-encode_record(const struct mutation *mutation, const struct change *change,
+encode_record(const struct mutation *mutation, const struct run_change *change,
               ProtobufCMessage *record)
 {
     if (change->kind == PENDING_ACTIVITY)
@@ -422,10 +443,10 @@ put_records(struct mutation *mutation, struct batch *batch)
     int64_t aboard_before = run->aboard;
     if (mutation->journal.count == 0)
         return;
-    aboard_settle(mutation);
+    aboard_choose(mutation);
     struct map *seen = NULL;
     for (size_t i = 0; i < mutation->journal.count; i++) {
-        const struct change *change = &mutation->journal.items[i];
+        const struct run_change *change = &mutation->journal.items[i];
         ProtobufCMessage *record = records_get(run, change->kind, change->number, change->text);
         if (record != NULL)
             run_check_record(run, change->kind, record);
@@ -433,7 +454,7 @@ put_records(struct mutation *mutation, struct batch *batch)
             continue;
         if (seen == NULL)
             seen = map_new();
-        struct slice key = change_key(mutation, change);
+        struct slice key = run_change_key(mutation, change);
         if (map_put(seen, key, mutation) != NULL)
             continue;
         if (record != NULL)
@@ -447,7 +468,8 @@ put_records(struct mutation *mutation, struct batch *batch)
 void
 mutation_finish(struct mutation *mutation, struct batch *batch, struct effects *effects)
 {
-    check(!mutation->is_over && !mutation->is_holding);
+    mutation_check(mutation);
+    check(!mutation->is_holding);
     *effects = (struct effects){0};
     struct run *run = mutation->run;
     STORED(RunRecord) *core = run->core;
@@ -457,7 +479,7 @@ mutation_finish(struct mutation *mutation, struct batch *batch, struct effects *
         mutation_flush_buffered(mutation);
     dues_note(mutation);
     note_bad_binary(mutation);
-    set_alarm(mutation, effects);
+    set_wakeup(mutation, effects);
     effects->has_new_events = mutation->events.count > 0;
     effects->is_closed_now =
         core->close_status != CLOSE_NONE && mutation->before.close_status == CLOSE_NONE;
@@ -467,12 +489,14 @@ mutation_finish(struct mutation *mutation, struct batch *batch, struct effects *
     }
     put_visible(mutation, batch, effects);
     core->format = RUN_RECORD_FORMAT;
-    core->last_updated_time = mutation->facts->now;
+    core->last_updated_time = mutation->context->now;
     put_history(mutation, batch, effects);
     note_activities(mutation, effects);
     put_outbox(mutation, batch, effects);
     put_records(mutation, batch);
     run_check_core(run);
+    if (CHECK_DEEPLY)
+        run_check(run);
     run_put_row(batch, run);
     mutation->is_over = true;
 }

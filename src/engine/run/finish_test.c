@@ -1,6 +1,6 @@
 /* finish_test.c - a step as rows: numbers, versions, the node, what is written and what is not. */
 #include "base/test.h"
-#include "engine/run/samples.h"
+#include "engine/run/test_samples.h"
 #include "store/key.h"
 
 static size_t
@@ -21,7 +21,7 @@ TEST(finish, a_start_is_one_node_one_core_one_row_and_one_for_the_lists)
     EXPECT_EQ(count_rows(&sample, ROW_RUN, BATCH_PUT), 1);
     EXPECT_EQ(count_rows(&sample, ROW_TRANSFER, BATCH_PUT), 1);
     EXPECT_EQ(count_rows(&sample, ROW_VISIBLE, BATCH_PUT), 1);
-    EXPECT_EQ(sample.batch->count, 4); /* the alarm is the shard's to write */
+    EXPECT_EQ(sample.batch->count, 4); /* the shard writes the wake-up timer */
     EXPECT(sample.effects.has_new_events);
     EXPECT(!sample.effects.is_closed_now);
     EXPECT_EQ(sample.run->core->last_first_event_id, 1);
@@ -181,7 +181,7 @@ TEST(finish, each_version_has_its_last_event)
     sample_signaled(&sample, "s", ""); /* buffered under the old version */
     sample_finish(&sample);
     EXPECT_EQ(sample.run->core->versions[0]->event_id, 3);
-    sample.facts.event_version = 12;
+    sample.context.event_version = 12;
     sample_begin(&sample);
     sample_decision_failed(&sample);
     struct mutation *mutation = sample.mutation;

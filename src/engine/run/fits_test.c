@@ -9,14 +9,14 @@
 #include "base/test.h"
 #include "engine/run/inside.h"
 #include "engine/run/rebuild.h"
-#include "wire/thrift_sample.h"
+#include "wire/test_thrift_sample.h"
 
 #define ACTS  400
 #define START ((int64_t)1700000000 * SECOND)
 
 struct world {
     struct sample sample;
-    struct facts facts;
+    struct run_context context;
     struct run *run;
     struct rebuild rebuild;
     int64_t time;
@@ -40,7 +40,7 @@ open_world(struct world *world, uint64_t seed, struct dynamic *dynamic, struct a
 {
     *world = (struct world){.sample = {.arena = arena, .fill = 70}, .time = START, .version = 1};
     random_seed(&world->sample.random, seed);
-    world->facts = (struct facts){.dynamic = dynamic, .random = &world->sample.random};
+    world->context = (struct run_context){.dynamic = dynamic, .random = &world->sample.random};
     world->run = run_new();
     STORED(RunRecord) *core = world->run->core;
     core->domain_id = run_keep_text(world->run, "d0000000-0000-4000-8000-000000000000");
@@ -48,7 +48,7 @@ open_world(struct world *world, uint64_t seed, struct dynamic *dynamic, struct a
     core->run_id = run_keep_text(world->run, "a0000000-0000-4000-8000-000000000001");
     struct slice id = run_keep_bytes(world->run, slice_of("0123456789abcdef", 16));
     core->tree_id = core->branch_id = presence_make_bytes(id);
-    rebuild_begin(&world->rebuild, world->run, &world->facts, arena);
+    rebuild_begin(&world->rebuild, world->run, &world->context, arena);
 }
 
 /* The id of something that is pending, or one near the end. */
@@ -150,7 +150,7 @@ act(struct world *world, struct tally *tally)
     run_next_deadline(world->run);
 }
 
-/* As the next owner would find it: the rows and the alarm are set again by then. */
+/* As the next owner would find it: the rows and the wake-up timer are set again by then. */
 static void
 close_world(struct world *world)
 {

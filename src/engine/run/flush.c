@@ -1,18 +1,18 @@
-/* flush.c - what was buffered gets its ids.
+/* flush.c - buffered events get their ids.
  *
  * Ends of activities and children go behind the rest, so that a start is before its end whatever
- * the order in which the two arrived. An end may name a start that has got its id just now;
- * run_apply_id sets that right. */
+ * the order in which the two arrived. An end may name a start that got its id just now;
+ * run_apply_id fills it in. */
 #include "engine/run/inside.h"
-#include "fiber/mark.h"
+#include "fiber/probe.h"
 
 static void
 flush_one(struct mutation *mutation, const STORED(BufferedEvent) *buffered)
 {
     API(HistoryEvent) *event = message_copy(mutation->arena, &buffered->event->base);
     check(event->event_id == EVENT_BUFFERED);
-    event->version = mutation->facts->event_version;
-#ifndef CADENZA_PLANT_buffered_lost
+    event->version = mutation->context->event_version;
+#ifndef CADENZA_FAULT_buffered_lost
     event_append(mutation, event);
     run_apply_id(mutation, event);
 #endif
@@ -33,7 +33,7 @@ mutation_flush_buffered(struct mutation *mutation)
     }
     check(!run_has_buffered(mutation->run));
     if (count > 0)
-        mark("buffered_flushed");
+        probe("buffered_flushed");
     return count > 0;
 }
 
@@ -46,7 +46,7 @@ mutation_drop_buffered(struct mutation *mutation)
     for (size_t i = 0; i < count; i++)
         buffered_remove(mutation, all[i]->number);
     if (count > 0)
-        mark("buffered_dropped");
+        probe("buffered_dropped");
 }
 
 /* The buffered TimerFired of this timer, or NULL. */
@@ -71,7 +71,7 @@ mutation_unbuffer_timer(struct mutation *mutation, const char *timer_id)
     if (fired == NULL)
         return false;
     struct run *run = mutation->run;
-    check(run_find_timer(run, timer_id) == NULL); /* to fire was to go */
+    check(run_find_timer(run, timer_id) == NULL); /* it went when it fired */
     STORED(PendingTimer) *timer = message_new(run->arena, STORED_TYPE(pending_timer));
     timer->event_version = fired->event->version;
     timer->started_id = fired->event->timer_fired_event_attributes->started_event_id;

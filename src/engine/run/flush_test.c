@@ -2,7 +2,7 @@
  * ids. */
 #include "base/test.h"
 #include "engine/run/print.h"
-#include "engine/run/samples.h"
+#include "engine/run/test_samples.h"
 
 /* The names of the step's events, in order: "DecisionTaskCompleted WorkflowExecutionSignaled". */
 static const char *

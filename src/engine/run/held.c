@@ -1,21 +1,22 @@
-/* held.c - what a list of decisions brings about is written behind the events of its decisions.
+/* held.c - what a list of decisions causes is written behind the events of the decisions.
  *
  * A worker numbers the events of its decisions itself: the first one follows DecisionTaskCompleted,
  * each other one the one before. So an activity that is started together with its decision, or
  * cancelled before anybody had it, must not get an event among them. Such events are applied at
- * once, as the decisions behind them count on it, and written once the list is over, behind what
+ * once, since the decisions after them count on it, and written once the list is over, behind what
  * was buffered before it began.
  *
  * Nothing is written behind a close. If the list ends the run, what was held back is dropped and
- * taken back: the run is what its history says, here and in clusters that know the history only. */
+ * undone: the run must be what its history says, here and in clusters that only have the history.
+ */
 #include "engine/run/inside.h"
-#include "fiber/mark.h"
+#include "fiber/probe.h"
 
 void
 mutation_hold_events(struct mutation *mutation)
 {
     check(!mutation->is_holding && mutation->held.count == 0);
-    check(!run_has_started_decision(mutation->run));
+    check(run_is_open(mutation->run) && !run_has_started_decision(mutation->run));
     mutation->is_holding = true;
 }
 
@@ -97,5 +98,5 @@ mutation_release_events(struct mutation *mutation)
     }
     mutation->held.count = 0;
     if (count > 0)
-        mark(is_open ? "held_events_written" : "held_events_dropped");
+        probe(is_open ? "held_events_written" : "held_events_dropped");
 }

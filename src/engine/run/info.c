@@ -1,7 +1,7 @@
-/* info.c - a run as describe and lists show it: one way, so that they agree. */
+/* info.c - a run as describe and visibility show it: made in one place, so that they agree. */
 #include "engine/run/inside.h"
 
-/* NULL for no time at all. */
+/* NULL: there is no such time. */
 static GOOGLE(Timestamp) *
 time_of(int64_t nanoseconds, struct arena *arena)
 {
@@ -20,7 +20,7 @@ status_of(const STORED(RunRecord) *core)
     return core->first_decision_time != 0 ? STATUS(PENDING) : STATUS(STARTED);
 }
 
-/* Whoever started it may have left the kind out. */
+/* A client may start a run without saying the kind. */
 API(TaskList) *
 run_info_list(const STORED(RunRecord) *core, struct arena *arena)
 {

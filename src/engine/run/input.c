@@ -1,13 +1,13 @@
 /* input.c - a large input of an activity is stored once, in its scheduled event.
  *
  * The record of an activity is written when it is scheduled, when it starts, and with heartbeats
- * and attempts. Its input never changes, and a poller must have it without a read of history: in
- * memory the record has it always, stored only if it is small. Whoever reads the run brings the
- * others back from the batches that the records name: batches that are near each other by one
- * read, and what is far between not at all. */
+ * and attempts. Its input never changes, and a poller must have it without a read of history. So in
+ * memory the record always has it, but it is stored with the record only if it is small. Reading a
+ * run brings the large ones back from the batches that the records name: batches that are near each
+ * other by one read, without the history between those that are far apart. */
 #include "engine/run/inside.h"
 #include "engine/run/rebuild.h"
-#include "fiber/mark.h"
+#include "fiber/probe.h"
 
 #define STORED_INPUT_MAX 512 /* bytes */
 #define PAGE_BYTES       ((size_t)1 << 20)
@@ -52,10 +52,10 @@ find_without(const struct run *run, struct arena *arena)
 }
 
 /* Where the reading of the history stands. */
-struct place {
+struct input_reader {
     struct store *store;
     struct partition shard;
-    struct history_line line;
+    struct history_lineage lineage;
     struct arena *arena; /* of the page; emptied with each one */
     struct history_page page;
     size_t node;                /* of the page */
@@ -74,50 +74,53 @@ find_end(STORED(PendingActivity) *const *wanted, size_t count)
 
 /* Reads a page from the node on that begins at an event id. Yields. */
 static struct error *
-place_read(struct place *place, int64_t event_id, int64_t end)
+input_reader_read(struct input_reader *reader, int64_t event_id, int64_t end)
 {
-    arena_reset(place->arena);
-    place->node = 0;
-    place->events = NULL;
-    return store_read_line_on(place->store, place->shard, &place->line, event_id, end, PAGE_BYTES,
-                              place->arena, &place->page);
+    arena_reset(reader->arena);
+    reader->node = 0;
+    reader->events = NULL;
+    return store_read_lineage_on(reader->store, reader->shard, &reader->lineage, event_id, end,
+                                 PAGE_BYTES, reader->arena, &reader->page);
 }
 
 static struct error *
-place_next(struct place *place, STORED(PendingActivity) *const *wanted, size_t count)
+input_reader_next(struct input_reader *reader, STORED(PendingActivity) *const *wanted, size_t count)
 {
-    int64_t next = place->page.node[place->node].next_event_id;
+    int64_t next = reader->page.node[reader->node].next_event_id;
     int64_t batch = wanted[0]->schedule_batch_event_id;
-    place->events = NULL;
-    if (++place->node < place->page.count)
+    reader->events = NULL;
+    if (++reader->node < reader->page.count)
         return NULL;
-    return place_read(place, batch > next ? batch : next, find_end(wanted, count));
+    return input_reader_read(reader, batch > next ? batch : next, find_end(wanted, count));
 }
 
 /* Goes on to the node of the first event that is wanted: its batch may be several nodes. Yields. */
 static struct error *
-place_go_to(struct place *place, STORED(PendingActivity) *const *wanted, size_t count)
+input_reader_go_to(struct input_reader *reader, STORED(PendingActivity) *const *wanted,
+                   size_t count)
 {
     struct error *err = NULL;
-    if (place->page.count == 0)
-        err = place_read(place, wanted[0]->schedule_batch_event_id, find_end(wanted, count));
-    while (err == NULL && place->page.node[place->node].next_event_id <= wanted[0]->schedule_id)
-        err = place_next(place, wanted, count);
-    if (err == NULL && place->events == NULL)
-        err = rebuild_decode(&place->page.node[place->node], place->arena, &place->events);
+    if (reader->page.count == 0)
+        err =
+            input_reader_read(reader, wanted[0]->schedule_batch_event_id, find_end(wanted, count));
+    while (err == NULL && reader->page.node[reader->node].next_event_id <= wanted[0]->schedule_id)
+        err = input_reader_next(reader, wanted, count);
+    if (err == NULL && reader->events == NULL)
+        err = rebuild_decode(&reader->page.node[reader->node], reader->arena, &reader->events);
     return err;
 }
 
 static struct error *
-place_take(const struct place *place, STORED(PendingActivity) *activity, struct run *run)
+input_reader_take(const struct input_reader *reader, STORED(PendingActivity) *activity,
+                  struct run *run)
 {
-    int64_t first = place->page.node[place->node].first_event_id;
-    const API(HistoryEvent) *event = place->events->events[activity->schedule_id - first];
+    int64_t first = reader->page.node[reader->node].first_event_id;
+    const API(HistoryEvent) *event = reader->events->events[activity->schedule_id - first];
     bool is_it = event->event_id == activity->schedule_id &&
                  event->attributes_case == EVENT_KIND(ACTIVITY_TASK_SCHEDULED) &&
                  event->activity_task_scheduled_event_attributes->input != NULL;
     if (!is_it)
-        return error_new(place->arena, ERR_CORRUPT, "event %lld has no input of an activity",
+        return error_new(reader->arena, ERR_CORRUPT, "event %lld has no input of an activity",
                          (long long)activity->schedule_id);
     activity->input = run_keep(run, event->activity_task_scheduled_event_attributes->input);
     activity->input_in_event = false;
@@ -127,21 +130,21 @@ place_take(const struct place *place, STORED(PendingActivity) *activity, struct 
 struct error *
 inputs_return(struct store *store, struct partition shard, struct run *run, struct arena *arena)
 {
-#ifdef CADENZA_PLANT_large_input_lost
+#ifdef CADENZA_FAULT_large_input_lost
     return NULL;
 #endif
     activities_t without = find_without(run, arena);
     if (without.count == 0 || run->core->is_deleting) /* then its history is going */
         return NULL;
-    mark("inputs_read");
+    probe("inputs_read");
     scoped(arena_drop) struct arena *scratch = arena_new(0);
-    struct place place = {
-        .store = store, .shard = shard, .line = run_line(run, arena), .arena = scratch};
+    struct input_reader reader = {
+        .store = store, .shard = shard, .lineage = run_lineage(run, arena), .arena = scratch};
     struct error *err = NULL;
     for (size_t i = 0; err == NULL && i < without.count; i++) {
-        err = place_go_to(&place, &without.items[i], without.count - i);
+        err = input_reader_go_to(&reader, &without.items[i], without.count - i);
         if (err == NULL)
-            err = place_take(&place, without.items[i], run);
+            err = input_reader_take(&reader, without.items[i], run);
     }
     return err == NULL ? NULL : error_copy(arena, err);
 }

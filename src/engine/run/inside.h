@@ -14,7 +14,7 @@
 #define SECOND ((int64_t)1000000000)
 
 /* One record that was put, replaced or removed: what it was before. */
-struct change {
+struct run_change {
     enum pending_kind kind;
     uint64_t number;  /* its key, of activities and buffered events */
     const char *text; /* its key, of timers and signal requests; lives in the run or the step */
@@ -35,18 +35,18 @@ struct held {
 
 struct mutation {
     struct run *run;
-    const struct facts *facts;
+    const struct run_context *context;
     struct arena *arena;
     STORED(RunRecord) before; /* the core as it was when the step began */
     uint64_t first_row;       /* numbers from here on were taken in this step */
-    vector_of(struct change) journal;
+    vector_of(struct run_change) journal;
     vector_of(API(HistoryEvent) *) events; /* those with ids, in order */
     vector_of(struct held) held; /* applied, but not written before the list is over (held.c) */
     vector_of(struct outbox_change) rows;
-    size_t noted;      /* changes of the journal that the heap of due.c has seen */
-    bool is_foreign;   /* its events have their numbers already (foreign.c) */
-    bool is_replacing; /* the run takes the place of another (replace.c) */
-    bool is_holding;   /* a list of decisions is worked through (mutation_hold_events) */
+    size_t noted;               /* changes of the journal that the heap of due.c has seen */
+    bool has_replicated_events; /* its events have their numbers already (replicated.c) */
+    bool is_replacing;          /* the run takes the place of another (replace.c) */
+    bool is_holding;            /* inside a list of decisions (mutation_hold_events) */
     bool is_over;
 };
 
@@ -75,7 +75,7 @@ STORED(BufferedEvent) **buffered_all(const struct mutation *mutation, size_t *co
  */
 
 /* Decides which activity the row of the run has from this step on. */
-void aboard_settle(struct mutation *mutation);
+void aboard_choose(struct mutation *mutation);
 /* It; NULL: none is aboard. */
 STORED(PendingActivity) *aboard_find(const struct run *run);
 /* Of a run that was read: it goes to the other records. False: it cannot. */
@@ -139,6 +139,8 @@ void run_move(STORED(RunRecord) *core, STORED(RunState) to, close_status_t statu
 /* The parts of run_check (check.c): a step checks what it changed. */
 void run_check_core(const struct run *run);
 void run_check_record(const struct run *run, enum pending_kind kind, const void *record);
+/* Asserts what is true of a step that is open; all of its lists where CHECK_DEEPLY says so. */
+void mutation_check(const struct mutation *mutation);
 
 /* --- where the work of each binary began (reset_points.c) ----------------------------------------
  */
@@ -152,8 +154,8 @@ void reset_points_take_over(struct mutation *mutation, const API(ResetPoints) *p
 /* --- deadlines (deadline.c)
  * ----------------------------------------------------------------------- */
 
-/* The heap of what is due first (due.c) sees what the step changed; is forgotten, since records
- * went back or moved. */
+/* dues_note: the heap of what is due first (due.c) sees what the step changed. dues_forget: records
+ * went back or moved, so the heap is dropped. */
 void dues_note(struct mutation *mutation);
 void dues_forget(struct run *run);
 /* The earlier of two moments, where 0 is never. */
@@ -168,16 +170,16 @@ int64_t run_foreseen_deadline(const STORED(RunRecord) *core);
  */
 
 /* When the rows of a run that closed at core->close_time may go. */
-int64_t retention_end(const struct facts *facts, const STORED(RunRecord) *core);
+int64_t retention_end(const struct run_context *context, const STORED(RunRecord) *core);
 
 /* --- events of a history (rebuild.c)
  * --------------------------------------------------------------
  */
 
 struct rebuild;
-/* Applies the next event, which fits. The mutation looks at the facts of the rebuild. */
+/* Applies the next event, which fits. The mutation has the run context of the rebuild. */
 void rebuild_apply(struct rebuild *rebuild, struct mutation *mutation, API(HistoryEvent) *event);
-/* Ends that were applied before their turn: as the record keeps them, and back. */
+/* Ends that were applied before their turn: from the run's record, and back into it. */
 void rebuild_read_ended(struct rebuild *rebuild);
 void rebuild_store_ended(const struct rebuild *rebuild);
 
@@ -197,7 +199,7 @@ typedef void apply_function(struct mutation *mutation, const API(HistoryEvent) *
 void apply_started(struct mutation *mutation, const API(HistoryEvent) *event);
 /* It ends, one of six ways. */
 void apply_closed(struct mutation *mutation, const API(HistoryEvent) *event);
-/* Somebody wishes its end. */
+/* It is asked to end. */
 void apply_cancel_requested(struct mutation *mutation, const API(HistoryEvent) *event);
 /* A signal came: it counts, and its request is not taken again. */
 void apply_signaled(struct mutation *mutation, const API(HistoryEvent) *event);
@@ -213,15 +215,15 @@ void apply_decision_completed(struct mutation *mutation, const API(HistoryEvent)
 void apply_decision_failed(struct mutation *mutation, const API(HistoryEvent) *event);
 /* It is over; unstarted on a sticky list it does not count. */
 void apply_decision_timed_out(struct mutation *mutation, const API(HistoryEvent) *event);
-/* If a reset parts from its base run with it: who asked, and from when on time counts. */
+/* If a reset leaves its base run here: who asked for it, and from when its time counts. */
 void apply_reset(struct mutation *mutation, const API(HistoryEvent) *event);
 /* One is pending, and its task in the outbox. */
 void apply_activity_scheduled(struct mutation *mutation, const API(HistoryEvent) *event);
-/* A worker has it, now or (told late) since long. */
+/* A worker has it; the event may come long after the start. */
 void apply_activity_started(struct mutation *mutation, const API(HistoryEvent) *event);
 /* It is over, one of four ways. */
 void apply_activity_ended(struct mutation *mutation, const API(HistoryEvent) *event);
-/* The decider does not want it any more. */
+/* A decision asks for its cancellation. */
 void apply_activity_cancel_requested(struct mutation *mutation, const API(HistoryEvent) *event);
 /* One is pending. */
 void apply_timer_started(struct mutation *mutation, const API(HistoryEvent) *event);
@@ -243,7 +245,7 @@ void apply_external_ended(struct mutation *mutation, const API(HistoryEvent) *ev
 /* The run has closed with this event: rows for its parent and its children; what was on its way to
  * others is not sent any more. */
 void apply_close_to_others(struct mutation *mutation, const API(HistoryEvent) *event);
-/* For history alone. */
+/* Changes nothing: it is only for the history. */
 void apply_nothing(struct mutation *mutation, const API(HistoryEvent) *event);
 /* An event that ends an activity or a child: which one, and where it names its start. NULL: another
  * kind. */

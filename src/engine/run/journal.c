@@ -106,15 +106,16 @@ journal_set(struct mutation *mutation, enum pending_kind kind, uint64_t number, 
     check(!mutation->is_over);
     void *old = records_set(mutation->run, kind, number, text, record);
     check(old != NULL || record != NULL);
+    check(old != record); /* the old one is the way back: it is never written to */
     vector_push_in(&mutation->journal, mutation->arena,
-                   (struct change){.kind = kind, .number = number, .text = text, .old = old});
+                   (struct run_change){.kind = kind, .number = number, .text = text, .old = old});
 }
 
 static void
 journal_add(struct mutation *mutation, enum pending_kind kind, uint64_t number, const char *text)
 {
     vector_push_in(&mutation->journal, mutation->arena,
-                   (struct change){.kind = kind, .number = number, .text = text});
+                   (struct run_change){.kind = kind, .number = number, .text = text});
 }
 
 void
@@ -134,7 +135,7 @@ journal_add_all(struct mutation *mutation)
         journal_add(mutation, PENDING_CHILD, number, NULL);
     for (size_t cursor = 0; map64_next(run->externals, &cursor, &number, NULL);)
         journal_add(mutation, PENDING_EXTERNAL, number, NULL);
-#ifndef CADENZA_PLANT_birth_not_written
+#ifndef CADENZA_FAULT_birth_not_written
     if (run->birth != NULL)
         journal_add(mutation, PENDING_BIRTH, 0, NULL);
 #endif
@@ -150,7 +151,7 @@ journal_undo(struct mutation *mutation, size_t count)
         mutation->noted = count;
     }
     while (mutation->journal.count > count) {
-        struct change change = vector_pop(&mutation->journal);
+        struct run_change change = vector_pop(&mutation->journal);
         records_set(mutation->run, change.kind, change.number, change.text, change.old);
     }
 }
@@ -173,7 +174,7 @@ buffered_remove(struct mutation *mutation, uint64_t number)
     journal_set(mutation, PENDING_BUFFERED, number, NULL, NULL);
 }
 
-/* A rewind may have changed the order of the map: the numbers tell. */
+/* A rewind may have changed the order of the map: the numbers give the order. */
 static int
 buffered_compare(const void *a, const void *b)
 {

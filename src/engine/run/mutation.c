@@ -1,30 +1,30 @@
 /* mutation.c - opening a step, taking it back, and changing records within it.
  *
- * What changes is of three sorts, and each has its way back: the core is kept as a copy of the
+ * There are three sorts of changes, and each has its way back: the core is kept as a copy of the
  * struct (what it points to is never written to, only replaced), records go back by the journal,
  * and events and outbox rows are lists that are cut. Numbers that were taken from the shard's
  * sequence are not given back: they only have to rise. */
 #include "engine/run/inside.h"
 
 struct mutation *
-mutation_begin(struct run *run, const struct facts *facts, struct arena *arena)
+mutation_begin(struct run *run, const struct run_context *context, struct arena *arena)
 {
     check(run->core != NULL);
-    check(facts->ids != NULL && facts->ids->next < facts->ids->end);
+    check(context->ids != NULL && context->ids->next < context->ids->end);
     struct mutation *mutation = arena_make(arena, struct mutation);
     mutation->run = run;
-    mutation->facts = facts;
+    mutation->context = context;
     mutation->arena = arena;
-    mutation->first_row = facts->ids->next;
+    mutation->first_row = context->ids->next;
     memcpy(&mutation->before, run->core, sizeof mutation->before);
     return mutation;
 }
 
 struct mutation *
-mutation_begin_new(struct run *run, const struct facts *facts, struct arena *arena)
+mutation_begin_new(struct run *run, const struct run_context *context, struct arena *arena)
 {
-    check(run->core->alarm_row == 0);
-    struct mutation *mutation = mutation_begin(run, facts, arena);
+    check(run->core->alarm_row == 0 && run->core->state != 0);
+    struct mutation *mutation = mutation_begin(run, context, arena);
     journal_add_all(mutation);
     return mutation;
 }
@@ -35,10 +35,10 @@ mutation_run(const struct mutation *mutation)
     return mutation->run;
 }
 
-const struct facts *
-mutation_facts(const struct mutation *mutation)
+const struct run_context *
+mutation_context(const struct mutation *mutation)
 {
-    return mutation->facts;
+    return mutation->context;
 }
 
 struct arena *
@@ -59,6 +59,7 @@ struct mutation_mark
 mutation_mark(const struct mutation *mutation)
 {
     struct mutation_mark mark;
+    mutation_check(mutation);
     memcpy(&mark.core, mutation->run->core, sizeof mark.core);
     mark.journal = mutation->journal.count;
     mark.events = mutation->events.count;
@@ -71,20 +72,23 @@ mutation_mark(const struct mutation *mutation)
 void
 mutation_rewind(struct mutation *mutation, const struct mutation_mark *mark)
 {
-    check(!mutation->is_over);
+    mutation_check(mutation);
     check(mark->events <= mutation->events.count && mark->rows <= mutation->rows.count);
+    check(mark->held <= mutation->held.count);
+    check(mutation->is_holding || !mark->is_holding); /* not back into a list that is over */
     journal_undo(mutation, mark->journal);
     mutation->events.count = mark->events;
     mutation->rows.count = mark->rows;
     mutation->held.count = mark->held;
     mutation->is_holding = mark->is_holding;
     memcpy(mutation->run->core, &mark->core, sizeof mark->core);
+    mutation_check(mutation);
 }
 
 void
 mutation_cancel(struct mutation *mutation)
 {
-    check(!mutation->is_over);
+    mutation_check(mutation);
     mutation->is_over = true;
     if (mutation->is_replacing)
         return; /* the run is in no row: it goes as it is */
@@ -141,6 +145,8 @@ void
 mutation_put_activity(struct mutation *mutation, STORED(PendingActivity) *activity)
 {
     check(activity->schedule_id > 0);
+    check(activity->schedule_id < mutation->run->core->next_event_id);
+    check(run_find_activity(mutation->run, activity->schedule_id) == NULL);
     journal_set(mutation, PENDING_ACTIVITY, (uint64_t)activity->schedule_id, NULL, activity);
 }
 
@@ -154,6 +160,8 @@ mutation_remove_activity(struct mutation *mutation, int64_t schedule_id)
 void
 mutation_put_timer(struct mutation *mutation, STORED(PendingTimer) *timer)
 {
+    check(timer->started_id > 0 && timer->started_id < mutation->run->core->next_event_id);
+    check(run_find_timer(mutation->run, timer->timer_id) == NULL);
     journal_set(mutation, PENDING_TIMER, 0, timer->timer_id, timer);
 }
 
@@ -169,6 +177,7 @@ void
 mutation_put_signal_request(struct mutation *mutation, const char *request_id)
 {
     struct run *run = mutation->run;
+    check(request_id[0] != '\0'); /* "" is the request of everybody who names none */
     if (map_get(run->signal_requests, slice_text(request_id)) != NULL)
         return;
     STORED(SignalRequest) *request = message_new(run->arena, STORED_TYPE(signal_request));
@@ -190,6 +199,8 @@ void
 mutation_put_child(struct mutation *mutation, STORED(PendingChild) *child)
 {
     check(child->initiated_id > 0);
+    check(child->initiated_id < mutation->run->core->next_event_id);
+    check(run_find_child(mutation->run, child->initiated_id) == NULL);
     journal_set(mutation, PENDING_CHILD, (uint64_t)child->initiated_id, NULL, child);
 }
 
@@ -215,6 +226,8 @@ void
 mutation_put_external(struct mutation *mutation, STORED(PendingExternal) *external)
 {
     check(external->initiated_id > 0);
+    check(external->initiated_id < mutation->run->core->next_event_id);
+    check(run_find_external(mutation->run, external->initiated_id) == NULL);
     journal_set(mutation, PENDING_EXTERNAL, (uint64_t)external->initiated_id, NULL, external);
 }
 
@@ -232,7 +245,7 @@ mutation_decision_list(const struct mutation *mutation)
     const STORED(RunRecord) *core = mutation->run->core;
     if (core->sticky_task_list == NULL)
         return core->task_list;
-    int64_t age = mutation->facts->now - core->sticky_time;
-    bool is_fresh = age <= facts_duration(mutation->facts, DYNAMIC_STICKY_TTL);
+    int64_t age = mutation->context->now - core->sticky_time;
+    bool is_fresh = age <= run_context_duration(mutation->context, DYNAMIC_STICKY_TTL);
     return is_fresh ? core->sticky_task_list : core->task_list;
 }

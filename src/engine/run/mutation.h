@@ -1,17 +1,17 @@
 /* mutation.h - one step of one run, from the first event to the rows of its commit.
  *
- * A mutation is a value in the call's arena. Whoever decides adds events; each is applied to the
- * run at once (apply.c), so that the next part of the decision sees it. Until mutation_finish
- * everything can be taken back: to a mark (a decision list that turns out bad) or altogether (a
- * refusal). No function here yields, does I/O or looks at a clock: all that is not in the run is in
- * the facts.
+ * A mutation is a value in the call's arena. A command adds events; each is applied to the run at
+ * once (apply.c), so that the next part of the decision sees it. Until mutation_finish everything
+ * can be taken back: to a mark (a decision list that turns out bad) or as a whole (a refusal). No
+ * function here yields, does I/O or looks at a clock: all that is not in the run is in the run
+ * context.
  *
  * Events that arrive while a decision is started are buffered: applied at once, but without an id
  * (EVENT_BUFFERED). mutation_finish flushes them once no decision is started: ids are given, in
  * Cadence's order (ends of activities and children behind everything else that was buffered), and
- * what points to them is set right. Nothing follows a close event: what is left then is dropped.
- * What a list of decisions brings about beside its own events is held back in the same way, for the
- * rest of the step only. */
+ * what points to them is set right. Nothing follows a close event: what is still buffered then is
+ * dropped. What a list of decisions causes beside its own events is held back in the same way, but
+ * only until the list is over. */
 #ifndef CADENZA_ENGINE_RUN_MUTATION_H
 #define CADENZA_ENGINE_RUN_MUTATION_H
 
@@ -37,7 +37,7 @@ struct search_port {
 };
 
 /* Everything that a decision may look at beside the run. Of one moment. */
-struct facts {
+struct run_context {
     int64_t now;                 /* wall clock, ns */
     int64_t event_version;       /* failover version that new events get */
     const struct domain *domain; /* of the run */
@@ -45,10 +45,10 @@ struct facts {
     struct random *random; /* for jitter and new ids */
     uint64_t range_id;     /* of the shard's owner */
     struct row_ids *ids;   /* the shard's */
-    /* No alarm is set before this, a deadline that has passed neither: the shard's timer read
-     * level, behind which nobody looks for rows, but never later than now. An alarm at this moment
-     * is not moved. */
-    int64_t alarm_time_min;
+    /* No wake-up timer is set before this, not even for a deadline that has passed: it is the
+     * shard's timer read level, below which nobody looks for rows, but never later than now. A
+     * timer at this moment is not moved. */
+    int64_t wakeup_time_min;
     /* Domains by name, for decisions that aim at another one; NULL: unknown. No yield. */
     const struct domain *(*find_domain)(const void *context, const char *name);
     const void *find_domain_context;
@@ -64,19 +64,22 @@ struct facts {
 };
 
 /* A setting as the run's domain has it. */
-int64_t facts_integer(const struct facts *facts, enum dynamic_key key);
-int64_t facts_duration(const struct facts *facts, enum dynamic_key key); /* ns */
-bool facts_flag(const struct facts *facts, enum dynamic_key key);
+int64_t run_context_integer(const struct run_context *context, enum dynamic_key key);
+int64_t run_context_duration(const struct run_context *context, enum dynamic_key key); /* ns */
+bool run_context_flag(const struct run_context *context, enum dynamic_key key);
 /* As find_active; of nothing: where the domain is. */
-struct active_cluster facts_active(const struct facts *facts, const struct domain *domain,
-                                   const struct cluster_attribute *attribute);
-bool facts_take_turn(const struct facts *facts, const char *domain_id, const char *workflow_id);
+struct active_cluster run_context_active(const struct run_context *context,
+                                         const struct domain *domain,
+                                         const struct cluster_attribute *attribute);
+bool run_context_take_turn(const struct run_context *context, const char *domain_id,
+                           const char *workflow_id);
 /* Error: ERR_BAD_REQUEST, runs of the domain may not be found by these. NULL attributes are fine.
  */
-must_use struct error *facts_check_search(const struct facts *facts,
-                                          const API(SearchAttributes) *attributes,
-                                          struct arena *arena);
-struct uuid facts_uuid(const struct facts *facts); /* a new v4, from facts->random */
+must_use struct error *run_context_check_search(const struct run_context *context,
+                                                const API(SearchAttributes) *attributes,
+                                                struct arena *arena);
+struct uuid
+run_context_uuid(const struct run_context *context); /* a new v4, from context->random */
 
 /* EVENT_KIND(DECISION_TASK_SCHEDULED): the kind of event, an arm of HistoryEvent. */
 #define EVENT_KIND(name) API_VALUE(HISTORY_EVENT__ATTRIBUTES_##name##_EVENT_ATTRIBUTES)
@@ -85,18 +88,19 @@ struct mutation;
 
 /* Opens a step of `run`. One at a time per run. `arena` must live until the commit was submitted.
  */
-struct mutation *mutation_begin(struct run *run, const struct facts *facts, struct arena *arena);
+struct mutation *mutation_begin(struct run *run, const struct run_context *context,
+                                struct arena *arena);
 /* The same for a run that is in no row yet but has records (rebuild.h): the step writes them all.
  */
-struct mutation *mutation_begin_new(struct run *run, const struct facts *facts,
+struct mutation *mutation_begin_new(struct run *run, const struct run_context *context,
                                     struct arena *arena);
 /* The same for a run that was rebuilt from another of its histories and takes the place of `old`,
  * which is what its rows say and must stay until the step is submitted, as must its arena: nothing
  * of `old` is left. Nothing may be buffered there. Its tasks are not sent: see command_refresh. */
 struct mutation *mutation_begin_replacing(struct run *rebuilt, const struct run *old,
-                                          const struct facts *facts, struct arena *arena);
+                                          const struct run_context *context, struct arena *arena);
 struct run *mutation_run(const struct mutation *mutation);
-const struct facts *mutation_facts(const struct mutation *mutation);
+const struct run_context *mutation_context(const struct mutation *mutation);
 struct arena *mutation_arena(const struct mutation *mutation);
 /* Has anything changed since it began? */
 bool mutation_is_empty(const struct mutation *mutation);
@@ -116,7 +120,7 @@ void mutation_cancel(struct mutation *mutation);
 /* --- events ---------------------------------------------------------------------------------- */
 
 /* A new event of this kind (an arm of HistoryEvent), its attributes there and all unset, its time
- * now (never before the event before it), its version the facts'. Not in the history yet. */
+ * now (never before the event before it), its version the context's. Not in the history yet. */
 API(HistoryEvent) *mutation_new_event(struct mutation *mutation,
                                       API(HistoryEvent__AttributesCase) kind);
 /* Puts it into the history, or into the buffer while a decision is started and the kind may be
@@ -185,8 +189,8 @@ const struct run_due *mutation_list_due(struct mutation *mutation, int64_t now, 
 
 /* The point that an open run goes back to because the domain says that the binary which worked from
  * there on is bad, and why; NULL: none (A-209). */
-const API(ResetPointInfo) *run_find_bad_point(const struct run *run, const struct facts *facts,
-                                              const char **reason);
+const API(ResetPointInfo) *
+run_find_bad_point(const struct run *run, const struct run_context *context, const char **reason);
 
 /* --- the outbox ------------------------------------------------------------------------------ */
 
@@ -199,14 +203,14 @@ void transfer_fill_partitions(STORED(TransferRow) *transfer, const STORED(RunRec
  * created time are filled in. Returns its number; 0: the run is a zombie, of which only what is to
  * be applied again is sent. `transfer` lives in the arena. */
 uint64_t mutation_add_transfer(struct mutation *mutation, STORED(TransferRow) *transfer);
-/* The row's work is done or void: it goes with this step, if it is still there; one
- * that this very step added is not written at all. 0: nothing. */
+/* The row's work is done or void: it goes with this step, if it is still there; one that this very
+ * step added is not written at all. 0: does nothing. */
 void mutation_drop_transfer(struct mutation *mutation, uint64_t row);
 
 /* An open run has lost its workflow id to another one: none of its tasks is sent, nothing of it is
  * due any more; nothing may be buffered. Harmless for others. */
 void mutation_become_zombie(struct mutation *mutation);
-/* It has its id back; its tasks are to be sent again. False: it was no zombie. */
+/* It has its id back; its tasks have to be sent again. False: it was not a zombie. */
 bool mutation_revive(struct mutation *mutation);
 
 /* Sends the task of the pending decision, which is not started, once more; the old row goes. One on
@@ -226,33 +230,33 @@ struct effects {
     size_t added_count;
     uint64_t *dropped; /* transfers that may go */
     size_t dropped_count;
-    /* The run's one alarm (run_next_deadline): the old one goes, a new one comes. Rows are written
-     * and deleted by the shard, which knows its timer read level. */
+    /* The run's one wake-up timer (run_next_deadline): the old row goes, a new one comes. The shard
+     * writes and deletes them, since it knows its timer read level. */
     uint64_t alarm_row_old; /* 0: none */
     int64_t alarm_time_old;
     uint64_t alarm_row; /* 0: none new */
     int64_t alarm_time;
     struct history_node *nodes; /* batches of events that the step has written */
     size_t node_count;
-    uint64_t visible_row; /* lists are to show the run as it is now; 0: they have it */
-    /* What other clusters are to hear of: the shard makes rows of it. Empty where the domain is in
-     * one cluster only, and of events that other clusters decided. */
-    struct told_effect {
+    uint64_t visible_row; /* visibility is to show the run as it is now; 0: nothing new */
+    /* What goes to other clusters: the shard makes rows of it. Empty where the domain is in one
+     * cluster only, and for replicated events. */
+    struct replication_effect {
         struct history_branch branch;
         API(HistoryEvent) *const *events;
         size_t event_count;
-    } * told;
-    size_t told_count;
+    } * to_replicate;
+    size_t to_replicate_count;
     int64_t *activities; /* schedule ids of those that changed without an event */
     size_t activity_count;
     bool has_new_events;
     bool is_closed_now; /* the run closed in this step */
 };
 
-/* Closes the step: flushes what was buffered if no decision is started, sets the alarm, checks the
- * run, and adds all rows of the run to the batch (core, pending, history node; outbox rows of
- * transfers; the one for the lists; not alarms, not the current-run record). The run keeps its new
- * state. */
+/* Closes the step: flushes what was buffered if no decision is started, sets the wake-up timer,
+ * checks the run, and adds all rows of the run to the batch (core, pending, history nodes; outbox
+ * rows; the row for visibility; not the wake-up timer, not the current-run record). The run keeps
+ * its new state. */
 void mutation_finish(struct mutation *mutation, struct batch *batch, struct effects *effects);
 
 #endif

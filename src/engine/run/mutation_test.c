@@ -1,6 +1,6 @@
 /* mutation_test.c - a step can be taken back, as a whole and to a mark. */
 #include "base/test.h"
-#include "engine/run/samples.h"
+#include "engine/run/test_samples.h"
 
 /* A rewind that forgets a field, a map or a pointer is found by comparing all bytes of the run.
  * Method: a random past, a mark, random events, back; then on from there, and back to the
@@ -60,7 +60,7 @@ TEST(mutation, what_was_rewound_leaves_no_rows_behind)
     sample_close(&sample);
 }
 
-/* Whoever holds a record while it is changed must still see the old one: a decision compares both.
+/* A pointer to a record that is changed still shows the old one: a decision compares both.
  */
 TEST(mutation, a_change_gives_a_copy_and_leaves_the_old_record_alone)
 {
@@ -107,7 +107,7 @@ TEST(mutation, event_times_never_go_backwards, "A-240")
     struct sample sample;
     sample_open(&sample, 1);
     sample_scheduled_run(&sample);
-    sample.facts.now -= 100 * SECOND; /* the clock was set back */
+    sample.context.now -= 100 * SECOND; /* the clock was set back */
     sample_begin(&sample);
     sample_signaled(&sample, "s", "");
     size_t count;
@@ -128,7 +128,7 @@ TEST(mutation, an_old_sticky_list_is_not_used, "A-094")
     STORED(RunRecord) *core = mutation_core(sample.mutation);
     core->sticky_task_list = message_new(sample.run->arena, API_TYPE(task_list));
     core->sticky_task_list->name = (char *)"sticky";
-    core->sticky_time = sample.facts.now;
+    core->sticky_time = sample.context.now;
     EXPECT(mutation_decision_list(sample.mutation) == core->sticky_task_list);
     core->sticky_time -= 366 * 24 * 3600 * SECOND;
     EXPECT(mutation_decision_list(sample.mutation) == core->task_list);

@@ -29,8 +29,8 @@ uint64_t
 mutation_add_transfer(struct mutation *mutation, STORED(TransferRow) *transfer)
 {
     const STORED(RunRecord) *core = mutation_core(mutation);
-    const struct facts *facts = mutation->facts;
-    check(facts->ids->next < facts->ids->end);
+    const struct run_context *context = mutation->context;
+    check(context->ids->next < context->ids->end && transfer->created_time == 0);
     check(transfer->type != CADENZA__STORAGE__V1__TRANSFER_TYPE__TRANSFER_TYPE_INVALID);
     check((transfer->task_list != NULL) == transfer_is_task(transfer->type));
     if (run_is_zombie(mutation->run) &&
@@ -40,13 +40,13 @@ mutation_add_transfer(struct mutation *mutation, STORED(TransferRow) *transfer)
     transfer->domain_id = core->domain_id;
     transfer->workflow_id = core->workflow_id;
     transfer->run_id = core->run_id;
-    transfer->event_version = facts->event_version;
-    transfer->created_time = facts->now;
+    transfer->event_version = context->event_version;
+    transfer->created_time = context->now;
     if (core->active_cluster_selection_policy != NULL)
         transfer->cluster_attribute = core->active_cluster_selection_policy->cluster_attribute;
     if (transfer_is_task(transfer->type))
         transfer_fill_partitions(transfer, core, mutation->arena);
-    uint64_t row = facts->ids->next++;
+    uint64_t row = context->ids->next++;
     vector_push_in(&mutation->rows, mutation->arena,
                    (struct outbox_change){.row = row, .transfer = transfer});
     return row;
@@ -58,5 +58,6 @@ mutation_drop_transfer(struct mutation *mutation, uint64_t row)
     check(!mutation->is_over);
     if (row == 0)
         return;
+    check(row < mutation->context->ids->next);
     vector_push_in(&mutation->rows, mutation->arena, (struct outbox_change){.row = row});
 }

@@ -2,7 +2,7 @@
 #include "engine/run/print.h"
 
 #include "base/test.h"
-#include "engine/run/samples.h"
+#include "engine/run/test_samples.h"
 
 TEST(print, an_event_is_one_line_with_what_tells_it_apart)
 {

@@ -1,19 +1,19 @@
-/* rebuild.c - a run made again from its history. See rebuild.h.
+/* rebuild.c - a run rebuilt from its history. See rebuild.h.
  *
- * Each batch is a step of its own whose rows are thrown away: what counts is the state it leaves.
- * Numbers of rows are taken from a sequence of its own, and forgotten at the end. */
+ * Each batch is a step of its own whose rows are thrown away: only the state that it leaves counts.
+ * Row numbers come from a private sequence, and are cleared at the end. */
 #include "engine/run/rebuild.h"
 
 #include "engine/run/fits.h"
 #include "engine/run/inside.h"
 
 void
-rebuild_begin(struct rebuild *rebuild, struct run *run, const struct facts *facts,
+rebuild_begin(struct rebuild *rebuild, struct run *run, const struct run_context *context,
               struct arena *arena)
 {
     const STORED(RunRecord) *core = run->core;
     check(core->state == 0 && core->run_id[0] != '\0' && core->branch_id.len == 16);
-    *rebuild = (struct rebuild){.run = run, .facts = *facts, .arena = arena};
+    *rebuild = (struct rebuild){.run = run, .context = *context, .arena = arena};
     rebuild->ids = (struct row_ids){.next = 1, .end = UINT64_MAX};
     run->core->next_event_id = 1;
 }
@@ -30,7 +30,7 @@ event_is_about(const API(HistoryEvent) *event, int64_t id)
     return event_started_id(event, &schedule_id) != NULL && schedule_id == id;
 }
 
-/* The one that is pending under the name that the event gives to a new one; 0: none is. */
+/* What is pending under the id that the event gives to a new one; 0: nothing is. */
 static int64_t
 find_namesake(const struct run *run, const API(HistoryEvent) *event)
 {
@@ -69,9 +69,9 @@ remove_namesake(struct mutation *mutation, const API(HistoryEvent) *event, int64
         mutation_remove_timer(mutation, event->timer_started_event_attributes->timer_id);
 }
 
-/* A name is used again whose owner ended while a decision was started: the end was applied before
- * the new one came, but, being buffered, stands behind it, in the same batch or, if that was large,
- * in one after it. */
+/* An id is used again whose activity or timer ended while a decision was started. When it happened
+ * the end was applied at once, so the id was free; but the end was buffered, so in the history it
+ * is behind the new one, in the same batch or, if that was large, in a later one. */
 static void
 end_namesake(struct rebuild *rebuild, struct mutation *mutation, const API(HistoryEvent) *event)
 {
@@ -134,8 +134,8 @@ rebuild_apply(struct rebuild *rebuild, struct mutation *mutation, API(HistoryEve
         core->decision = NULL; /* other clusters may not write down that it ended */
     API(HistoryEvent) timed;
     const API(HistoryEvent) *applied = with_time(rebuild, event, &timed);
-    rebuild->facts.now = event_time(applied);
-    rebuild->facts.event_version = event->version;
+    rebuild->context.now = event_time(applied);
+    rebuild->context.event_version = event->version;
     core->next_event_id++;
     core->last_event_time = event_time(applied);
     core->last_event_task_id = event->task_id;
@@ -155,15 +155,16 @@ rebuild_try(struct rebuild *rebuild, API(HistoryEvent) *const *events, size_t co
 {
     if (count == 0)
         return NULL;
-    rebuild->facts.ids = &rebuild->ids;
-    struct mutation *mutation = mutation_begin(rebuild->run, &rebuild->facts, arena);
-    mutation->is_foreign = true; /* whoever decided them, it was not this step */
+    rebuild->context.ids = &rebuild->ids;
+    struct mutation *mutation = mutation_begin(rebuild->run, &rebuild->context, arena);
+    mutation->has_replicated_events = true; /* they were decided before, not in this step */
     for (size_t i = 0; i < count; i++) {
         const char *misfit = rebuild_find_misfit(rebuild, events[i]);
         if (misfit != NULL)
             return misfit;
         rebuild_apply(rebuild, mutation, events[i]);
     }
+    check(mutation->events.count == count);
     mutation_note_versions(mutation);
     STORED(RunRecord) *core = rebuild->run->core;
     core->last_first_event_id = mutation_first_event_id(mutation);
@@ -232,17 +233,17 @@ rebuild_page(struct rebuild *rebuild, const struct history_page *page, struct ar
 
 struct error *
 run_rebuild(struct store *store, struct partition shard, int64_t next_event_id, size_t page_bytes,
-            const struct facts *facts, struct run *run, struct arena *arena)
+            const struct run_context *context, struct run *run, struct arena *arena)
 {
     struct rebuild rebuild;
-    struct history_line line = run_line(run, arena);
-    rebuild_begin(&rebuild, run, facts, arena);
+    struct history_lineage lineage = run_lineage(run, arena);
+    rebuild_begin(&rebuild, run, context, arena);
     scoped(arena_drop) struct arena *scratch = arena_new(0);
     for (int64_t from = 1; from < next_event_id;) {
         struct history_page page;
         arena_reset(scratch);
-        struct error *err = store_read_line_on(store, shard, &line, from, next_event_id, page_bytes,
-                                               scratch, &page);
+        struct error *err = store_read_lineage_on(store, shard, &lineage, from, next_event_id,
+                                                  page_bytes, scratch, &page);
         if (err == NULL)
             err = rebuild_page(&rebuild, &page, scratch);
         if (err != NULL)

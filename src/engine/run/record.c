@@ -2,8 +2,8 @@
  *
  * It is written with every step, so it has no more than it must: the names are in the key, and are
  * not repeated, nor is the run's own id where it is the first or the original one of its chain, as
- * it mostly is; and a small activity is aboard (aboard.c), which then needs no row. Whoever reads
- * the row gets the record whole. Rows of format 1 have all names in them. */
+ * it mostly is; and a small activity is aboard (aboard.c), which then needs no row. Reading the row
+ * gives the whole record. Rows of format 1 have all names in them. */
 #include "engine/run/inside.h"
 #include "store/key.h"
 
@@ -33,7 +33,7 @@ run_put_row(struct batch *batch, const struct run *run)
               message_encode(batch->arena, &stored.base));
 }
 
-/* What the row left out. False: the key is none of a run. */
+/* What the row left out. False: it is not the key of a run. */
 static bool
 fill_in(STORED(RunRecord) *core, struct slice key, struct arena *arena)
 {

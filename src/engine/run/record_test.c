@@ -1,7 +1,7 @@
 /* record_test.c - the row of a run: what it leaves out, and that nobody who reads it misses that.
  */
 #include "base/test.h"
-#include "engine/run/samples.h"
+#include "engine/run/test_samples.h"
 
 static const struct batch_step *
 find_row(const struct sample *sample)

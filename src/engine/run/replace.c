@@ -1,18 +1,18 @@
-/* replace.c - a run takes another history for its own: the step replaces all that its rows say.
+/* replace.c - a run gets another history: the step replaces all that its rows say.
  *
  * The run was rebuilt from the history that won, beside the one that is stored. Its records are
- * written as those of a new run; what the old one has beyond them goes, and so does its alarm. The
- * rows of the outbox that the old one names are dropped; those that nobody names find nothing to do
- * when they act, since what they are about is not on the history that won. */
+ * written as those of a new run; what the old one has beyond them goes, and so does its wake-up
+ * timer. Outbox rows that the old one names are dropped; those that no record names find nothing to
+ * do when their turn comes, since what they are about is not in the history that won. */
 #include "engine/run/inside.h"
 
-/* Whatever the step leaves of it: the row is there, and is written or deleted. */
+/* The row is there, so the step must write or delete it. */
 static void
 note_record(struct mutation *mutation, enum pending_kind kind, uint64_t number, const char *text,
             void *old)
 {
     vector_push_in(&mutation->journal, mutation->arena,
-                   (struct change){.kind = kind, .number = number, .text = text, .old = old});
+                   (struct run_change){.kind = kind, .number = number, .text = text, .old = old});
 }
 
 static void
@@ -54,7 +54,7 @@ drop_rows(struct mutation *mutation, const struct run *old)
         mutation_drop_transfer(mutation, ((STORED(PendingExternal) *)value)->row);
 }
 
-/* How the run came about is told by no event. */
+/* How the run came about is in no event. */
 static void
 keep_birth_names(struct run *run, const STORED(RunRecord) *old)
 {
@@ -68,14 +68,15 @@ keep_birth_names(struct run *run, const STORED(RunRecord) *old)
 }
 
 struct mutation *
-mutation_begin_replacing(struct run *rebuilt, const struct run *old, const struct facts *facts,
-                         struct arena *arena)
+mutation_begin_replacing(struct run *rebuilt, const struct run *old,
+                         const struct run_context *context, struct arena *arena)
 {
     check(strcmp(rebuilt->core->run_id, old->core->run_id) == 0);
     check(!run_has_buffered(old));
     keep_birth_names(rebuilt, old->core);
-    check(rebuilt->core->alarm_row == 0);
-    struct mutation *mutation = mutation_begin(rebuilt, facts, arena);
+    check(rebuilt != old && rebuilt->core->state != 0);
+    check(rebuilt->core->alarm_row == 0 && rebuilt->aboard == 0);
+    struct mutation *mutation = mutation_begin(rebuilt, context, arena);
     mutation->is_replacing = true;
     rebuilt->aboard = old->aboard;
     mutation->before.alarm_row = old->core->alarm_row;

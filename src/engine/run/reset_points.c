@@ -95,9 +95,10 @@ reset_points_add(struct mutation *mutation, const API(HistoryEvent) *completed)
         completed->decision_task_completed_event_attributes->binary_checksum;
     struct run *run = mutation_run(mutation);
     STORED(RunRecord) *core = mutation_core(mutation);
+    check(completed->event_id > 0);
     if (binary_checksum[0] == '\0' || reset_points_have(core->auto_reset_points, binary_checksum))
         return;
-    int64_t limit = facts_integer(mutation_facts(mutation), DYNAMIC_RESET_POINTS_MAX);
+    int64_t limit = run_context_integer(mutation_context(mutation), DYNAMIC_RESET_POINTS_MAX);
     API(ResetPoints) *points =
         reset_points_copy(run, core->auto_reset_points, limit > 1 ? (size_t)limit - 1 : 0);
     API(ResetPointInfo) *point = message_new(run->arena, API_TYPE(reset_point_info));
@@ -119,7 +120,7 @@ reset_points_take_over(struct mutation *mutation, const API(ResetPoints) *points
     STORED(RunRecord) *core = mutation_core(mutation);
     if (points == NULL || run_id_before[0] == '\0')
         return;
-    const API(Domain) *domain = mutation_facts(mutation)->domain->record->domain;
+    const API(Domain) *domain = mutation_context(mutation)->domain->record->domain;
     int64_t retention = duration_seconds(domain->workflow_execution_retention_period);
     API(ResetPoints) *kept = run_keep(run, (API(ResetPoints) *)points);
     for (size_t i = 0; i < kept->n_points; i++)
@@ -130,10 +131,10 @@ reset_points_take_over(struct mutation *mutation, const API(ResetPoints) *points
 }
 
 const API(ResetPointInfo) *
-run_find_bad_point(const struct run *run, const struct facts *facts, const char **reason)
+run_find_bad_point(const struct run *run, const struct run_context *context, const char **reason)
 {
     const API(BadBinaries) *bad =
-        facts->domain == NULL ? NULL : facts->domain->record->domain->bad_binaries;
+        context->domain == NULL ? NULL : context->domain->record->domain->bad_binaries;
     const API(ResetPoints) *points = run->core->auto_reset_points;
     if (bad == NULL || bad->n_binaries == 0 || points == NULL || !run_is_open(run))
         return NULL;
@@ -142,7 +143,7 @@ run_find_bad_point(const struct run *run, const struct facts *facts, const char 
         const API(BadBinaries__BinariesEntry) *entry =
             wire_map_find(bad->binaries, bad->n_binaries, point->binary_checksum);
         int64_t expiry = timestamp_nanoseconds(point->expiring_time);
-        bool is_gone = expiry > 0 && facts->now > expiry;
+        bool is_gone = expiry > 0 && context->now > expiry;
         if (entry == NULL || !point->resettable || is_gone)
             continue;
         *reason = entry->value == NULL ? "" : entry->value->reason;

@@ -11,7 +11,7 @@
 #define MINUTE           (60 * SECOND)
 #define SAMPLE_RATE_KEY  "sample_retention_rate"
 #define SAMPLE_DAYS_KEY  "sample_retention_days"
-#define RETENTION_UNSAID DAY /* of a domain that says nothing; 0 days are days, too */
+#define RETENTION_UNSAID DAY /* of a domain that has none; 0 days is a retention, too */
 #define SAMPLE_DAYS_MOST 100000
 
 /* FNV-1a. */
@@ -48,11 +48,11 @@ sample_days(const API(Domain) *domain, const char *workflow_id)
 }
 
 int64_t
-retention_end(const struct facts *facts, const STORED(RunRecord) *core)
+retention_end(const struct run_context *context, const STORED(RunRecord) *core)
 {
     int64_t retention = RETENTION_UNSAID;
-    if (facts->domain != NULL) {
-        const API(Domain) *domain = facts->domain->record->domain;
+    if (context->domain != NULL) {
+        const API(Domain) *domain = context->domain->record->domain;
         if (domain->workflow_execution_retention_period != NULL)
             retention = duration_seconds(domain->workflow_execution_retention_period) * SECOND;
         int64_t sample = sample_days(domain, core->workflow_id) * DAY;
@@ -60,7 +60,7 @@ retention_end(const struct facts *facts, const STORED(RunRecord) *core)
     }
     if (retention < 0)
         retention = 0;
-    int64_t spread = facts_integer(facts, DYNAMIC_DELETION_JITTER) * 60; /* seconds */
+    int64_t spread = run_context_integer(context, DYNAMIC_DELETION_JITTER) * 60; /* seconds */
     if (spread > 60)
         retention += farm_fingerprint32(slice_text(core->run_id)) % spread * SECOND;
     check(core->close_time > 0);

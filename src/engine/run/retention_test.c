@@ -10,7 +10,7 @@ struct shelf {
     struct dynamic *dynamic;
     STORED(DomainRecord) *record;
     struct domain domain;
-    struct facts facts;
+    struct run_context context;
 };
 
 static void
@@ -22,7 +22,7 @@ shelf_open(struct shelf *shelf, int64_t days)
     shelf->record->domain->workflow_execution_retention_period =
         presence_make_duration(shelf->arena, days * 86400);
     shelf->domain = (struct domain){.id = "id", .name = "orders", .record = shelf->record};
-    shelf->facts = (struct facts){.domain = &shelf->domain, .dynamic = shelf->dynamic};
+    shelf->context = (struct run_context){.domain = &shelf->domain, .dynamic = shelf->dynamic};
 }
 
 static void
@@ -56,7 +56,7 @@ kept(struct shelf *shelf, const char *workflow_id, int number)
     core.workflow_id = (char *)workflow_id;
     core.run_id = (char *)arena_format(shelf->arena, "run-%d", number);
     core.close_time = 1000 * DAY;
-    return retention_end(&shelf->facts, &core) - core.close_time;
+    return retention_end(&shelf->context, &core) - core.close_time;
 }
 
 TEST(retention, a_run_is_kept_for_the_days_of_its_domain_and_some_minutes, "A-256")
@@ -107,7 +107,7 @@ TEST(retention, no_days_are_days_too, "A-256")
         EXPECT(kept(&shelf, "wf", i) < 3600 * SECOND);
     shelf.record->domain->workflow_execution_retention_period = NULL;
     EXPECT(kept(&shelf, "wf", 0) >= DAY);
-    shelf.facts.domain = NULL;
+    shelf.context.domain = NULL;
     EXPECT(kept(&shelf, "wf", 0) >= DAY);
     shelf_close(&shelf);
 }

@@ -3,7 +3,7 @@
  * Compacting is copying: what is alive goes into a new arena, and the old one is freed as a whole.
  * It pays when the garbage outweighs what is alive, and that is known from the size of the arena
  * after the last time. */
-#include "engine/ndc/branches.h"
+#include "engine/branches/branches.h"
 #include "engine/run/inside.h"
 
 #define RUN_ARENA_FIRST ((size_t)2048)
@@ -138,10 +138,10 @@ run_branch(const struct run *run)
     return branch;
 }
 
-struct history_line
-run_line(const struct run *run, struct arena *arena)
+struct history_lineage
+run_lineage(const struct run *run, struct arena *arena)
 {
-    return branches_read_line(run->core, arena);
+    return branches_read_lineage(run->core, arena);
 }
 
 const STORED(PendingActivity) *

@@ -12,7 +12,7 @@
 #include "base/map.h"
 #include "base/vector.h"
 #include "cadenza/storage/v1/run.pb-c.h"
-#include "store/history_line.h"
+#include "store/history_lineage.h"
 #include "store/store.h"
 #include "uber/cadence/api/v1/history.pb-c.h"
 #include "wire/names.h"
@@ -64,12 +64,12 @@ struct run_key {
 /* A run without anything: core is a message with all unset. */
 struct run *run_new(void);
 void run_free(struct run *run);
-/* Gets rid of the garbage in its arena if there is much of it. Every pointer into the run is void
- * afterwards, so: when no mutation is open. */
+/* Frees the garbage in its arena if there is much of it. Afterwards every pointer into the run is
+ * void, so no mutation may be open. */
 void run_compact(struct run *run);
-/* What is true of every run between two steps and is not of this one, for people; NULL: all is. */
+/* Which rule of check.c this run breaks, for people; NULL: none. Walks over all that is pending. */
 const char *run_find_fault(const struct run *run);
-/* Asserts that there is none. */
+/* Asserts that it breaks none. */
 void run_check(const struct run *run);
 
 /* --- questions ------------------------------------------------------------------------------- */
@@ -106,18 +106,18 @@ struct activity_due activity_next_due(const STORED(PendingActivity) *activity);
 int64_t decision_next_due(const STORED(PendingDecision) *decision);
 /* Does the decision wait for a worker on another list than the run's own? */
 bool run_decision_is_elsewhere(const struct run *run);
-/* The branch that new events go to, and the line of all events of the run's (current) history. */
+/* The branch that new events go to, and the lineage of the run's (current) history. */
 struct history_branch run_branch(const struct run *run);
-struct history_line run_line(const struct run *run, struct arena *arena);
+struct history_lineage run_lineage(const struct run *run, struct arena *arena);
 const STORED(PendingActivity) *run_find_activity(const struct run *run, int64_t schedule_id);
 const STORED(PendingActivity) *run_find_activity_id(const struct run *run, const char *activity_id);
 const STORED(PendingTimer) *run_find_timer(const struct run *run, const char *timer_id);
 const STORED(PendingChild) *run_find_child(const struct run *run, int64_t initiated_id);
 const STORED(PendingExternal) *run_find_external(const struct run *run, int64_t initiated_id);
 
-/* A run as describe and lists show it (A-237, B-007), filled with pointers into the record. */
+/* A run as describe and visibility show it (A-237, B-007), with pointers into the record. */
 API(WorkflowExecutionInfo) *run_info(const STORED(RunRecord) *core, struct arena *arena);
-/* The task list of a run, with its kind where whoever started it had left it out. */
+/* The task list of a run, with the usual kind where its start had none. */
 API(TaskList) *run_info_list(const STORED(RunRecord) *core, struct arena *arena);
 
 /* What its events determine, as one number: the same in every cluster with this history, and after
@@ -146,13 +146,13 @@ struct slice pending_key_number(const struct run_key *key, enum pending_kind kin
 struct slice pending_key_text(const struct run_key *key, enum pending_kind kind, const char *id,
                               struct arena *arena);
 
-/* A row that says that a history lost (ROW_DIVERGENCE), by its own branch; below the run's key. */
+/* The row of a history that lost (ROW_DIVERGENCE), by its own branch; below the run's key. */
 struct slice divergence_key(const struct run_key *key, struct uuid branch, struct arena *arena);
 
 /* A row of the outbox (ROW_TRANSFER), by its number. */
 struct slice transfer_key(uint64_t row, struct arena *arena);
 
-/* A row that tells the lists to look at its run (ROW_VISIBLE), by its number. */
+/* A row that makes visibility look at its run (ROW_VISIBLE), by its number. */
 struct slice visible_key(uint64_t row, struct arena *arena);
 struct batch;
 /* Puts it; the key's texts may go afterwards. */

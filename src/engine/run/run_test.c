@@ -2,7 +2,7 @@
 #include "engine/run/run.h"
 
 #include "base/test.h"
-#include "engine/run/samples.h"
+#include "engine/run/test_samples.h"
 
 /* Compacting copies everything; a field or map that it forgets would be lost. Method: a random run
  * with much garbage, its image before and after. */

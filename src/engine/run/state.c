@@ -8,8 +8,8 @@
  * ZOMBIE is the state of a run that lost its workflow id to another run. */
 #include "engine/run/inside.h"
 
-/* Which move is legal, and with which close status (0: never). A CREATED run has had no decision,
- * so it can only be closed without one: FORCED. */
+/* Which move is legal, and with which close status (0: never). A CREATED run has had no decision
+ * task, so nothing but force can close it: FORCED. */
 #define OPEN   (1u << CLOSE_NONE)
 #define FORCED (1u << CLOSE_TERMINATED | 1u << CLOSE_TIMED_OUT | 1u << CLOSE_CONTINUED_AS_NEW)
 #define CLOSED (FORCED | 1u << CLOSE_COMPLETED | 1u << CLOSE_FAILED | 1u << CLOSE_CANCELED)

@@ -1,6 +1,6 @@
 /* state_test.c - the table of moves, walked as a whole against the rules in words. */
 #include "base/test.h"
-#include "engine/run/samples.h"
+#include "engine/run/test_samples.h"
 
 /* The rules of the table once more, in another form. */
 static bool

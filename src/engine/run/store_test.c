@@ -2,7 +2,7 @@
 #include "base/buffer.h"
 #include "base/test.h"
 #include "engine/run/rebuild.h"
-#include "engine/run/samples.h"
+#include "engine/run/test_samples.h"
 #include "fiber/linux/linux.h"
 #include "store/memory/memory.h"
 
@@ -35,7 +35,7 @@ commit_step(struct place *place, struct sample *sample, uint64_t *guard)
     if (sample->batch->count == 0)
         return;
     EXPECT_OK(store_commit(place->store, sample->batch, *guard, sample->arena));
-    *guard = sample->facts.range_id;
+    *guard = sample->context.range_id;
 }
 
 /* All events of the stored history, decoded. */
@@ -125,7 +125,7 @@ expect_rebuilt(struct place *place, const struct sample *sample)
 {
     const STORED(RunRecord) *core = sample->run->core;
     struct run *run = same_names(sample);
-    EXPECT_OK(run_rebuild(place->store, SHARD, core->next_event_id, 300, &sample->facts, run,
+    EXPECT_OK(run_rebuild(place->store, SHARD, core->next_event_id, 300, &sample->context, run,
                           sample->arena));
     EXPECT_EQ(run->core->next_event_id, core->next_event_id);
     EXPECT_EQ(run->core->last_first_event_id, core->last_first_event_id);
@@ -159,7 +159,7 @@ rebuilds(void *argument)
     }
     struct run *run = same_names(&sample);
     int64_t next = sample.run->core->next_event_id;
-    EXPECT_KIND(run_rebuild(place.store, SHARD, next + 5, 300, &sample.facts, run, sample.arena),
+    EXPECT_KIND(run_rebuild(place.store, SHARD, next + 5, 300, &sample.context, run, sample.arena),
                 ERR_CORRUPT); /* not that long */
     run_free(run);
     place_close(&place);

@@ -1,7 +1,7 @@
 /* zombie.c - a run that has lost its workflow id to another one, while it is open.
  *
- * It is changed by events of other clusters alone: no task of it is sent, nothing of it is ever
- * due. If it gets its id back all of that comes again (command_refresh). */
+ * Only events of other clusters change it: none of its tasks is sent, nothing of it is ever due. If
+ * it gets its id back its tasks are sent again (command_refresh). */
 #include "engine/run/inside.h"
 
 #define REAPPLY CADENZA__STORAGE__V1__TRANSFER_TYPE__TRANSFER_TYPE_REAPPLY
@@ -12,7 +12,7 @@ run_is_zombie(const struct run *run)
     return run->core->state == RUN_ZOMBIE && run_is_open(run);
 }
 
-/* What this very step was about to send. */
+/* Outbox rows that this very step added. */
 static void
 drop_added(struct mutation *mutation)
 {
@@ -55,6 +55,7 @@ mutation_become_zombie(struct mutation *mutation)
     drop_added(mutation);
     drop_recorded(mutation);
     run_move(mutation_core(mutation), RUN_ZOMBIE, CLOSE_NONE);
+    check(run_is_zombie(run));
 }
 
 bool

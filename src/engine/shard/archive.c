@@ -2,20 +2,24 @@
  *
  * The run is looked at under the lock, and archived without it: archives may be slow. What was
  * looked at is remembered and compared when the run is deleted, so that only what is durable there
- * goes. An archive that fails must not hold up anything else, for however long: the run's alarm is
- * moved to a later time, in the store, so that neither the memory nor the slots of alarms that ring
- * are full of them. Few at a time are archived, and what is too much waits its turn.
+ * goes. An archive that fails must not hold up anything else, for however long: the run's wake-up
+ * timer is moved to a later time, in the store, so that neither the memory nor the slots of wake-up
+ * timers that fire are full of them. Few at a time are archived, and what is too much waits its
+ * turn.
  *
  * How late: half as long again as it has waited, so that nobody counts attempts. */
 #include "base/check.h"
 #include "engine/shard/inside.h"
+#include "engine/shard/retain.h"
+#include "engine/shard/wakeups.h"
+#include "engine/shard/workflows.h"
 #include "fiber/clock.h"
-#include "fiber/mark.h"
+#include "fiber/probe.h"
 #include "wire/errors.h"
 #include "wire/message.h"
 
 #define ARCHIVING_MAX  4   /* runs of a shard at a time */
-#define DELAYED_MAX    256 /* alarms that may wait in memory for their turn */
+#define DELAYED_MAX    256 /* wake-up timers that may wait in memory for their turn */
 #define PAGE_BYTES     (1u * 1024 * 1024)
 #define PUT_OFF_MIN    (30 * NS_PER_S)
 #define PUT_OFF_MAX    (3600 * NS_PER_S)
@@ -26,7 +30,7 @@
 struct preservation {
     struct tenure *tenure;
     const struct run_key *key;
-    uint64_t row; /* of the alarm that rings */
+    uint64_t row; /* of the wake-up timer that fires */
     struct arena *arena;
     struct workflow *workflow; /* locked */
     struct loaded_run *loaded;
@@ -69,7 +73,7 @@ is_wanted(struct preservation *preservation)
     return preservation->run.history_uri != NULL || preservation->run.visibility_uri != NULL;
 }
 
-/* The run, if the alarm still is its own and it waits to be deleted; NULL: it does not. */
+/* The run, if the wake-up timer still is its own and it waits to be deleted; NULL: it does not. */
 static struct error *
 load_closed(struct preservation *preservation)
 {
@@ -125,10 +129,10 @@ look_at_run(struct preservation *preservation, bool *is_found)
 /* --- putting off ---- */
 
 static void
-tell_failure(struct preservation *preservation, const struct error *failure)
+log_failure(struct preservation *preservation, const struct error *failure)
 {
     struct shard *shard = preservation->tenure->shard;
-    mark("archive_put_off");
+    probe("archive_put_off");
     if (clock_monotonic() < shard->archive_log_time)
         return;
     shard->archive_log_time = clock_monotonic() + LOG_INTERVAL;
@@ -146,12 +150,14 @@ later_time(const STORED(RunRecord) *core)
     return now + delay;
 }
 
-/* Submits the later alarm. No yield. */
+/* Submits the later wake-up timer. No yield. */
 static ticket_t
-move_alarm(struct preservation *preservation)
+move_wakeup(struct preservation *preservation)
 {
     struct tenure *tenure = preservation->tenure;
     struct run *run = preservation->loaded->run;
+    check(!run_is_open(run) && run->core->alarm_row == preservation->row);
+    check(preservation->loaded->undurable == 0);
     STORED(RunRecord) *core = run->core;
     tenure_renew_range(tenure);
     struct batch *batch = tenure_batch(tenure, preservation->arena);
@@ -161,7 +167,7 @@ move_alarm(struct preservation *preservation)
                               .alarm_row = tenure->ids.next++};
     core->alarm_time = effects.alarm_time;
     core->alarm_row = effects.alarm_row;
-    alarms_put(tenure, run, &effects, batch);
+    wakeups_put(tenure, run, &effects, batch);
     run_put_row(batch, run);
     ticket_t ticket = tenure_submit(tenure, batch);
     struct aftermath *aftermath = workflow_add_aftermath(tenure, preservation->workflow, ticket);
@@ -169,7 +175,7 @@ move_alarm(struct preservation *preservation)
     return ticket;
 }
 
-/* Yields. Errors: the alarm is tried again as any other. */
+/* Yields. Errors: the wake-up timer is tried again as any other. */
 static struct error *
 put_off(struct preservation *preservation)
 {
@@ -187,7 +193,7 @@ put_off(struct preservation *preservation)
     if (err == NULL && preservation->loaded != NULL) {
         NO_YIELD
         {
-            ticket = move_alarm(preservation);
+            ticket = move_wakeup(preservation);
         }
     }
     workflow_unlock(tenure, preservation->workflow);
@@ -218,19 +224,20 @@ put_run(struct preservation *preservation)
     preservation->run.context = preservation;
     shard->archiving++;
     struct error *err = port->put(port->context, &preservation->run, preservation->arena);
+    check(shard->archiving > 0 && shard->archiving <= ARCHIVING_MAX);
     shard->archiving--;
-#ifdef CADENZA_PLANT_deleted_unarchived
+#ifdef CADENZA_FAULT_deleted_unarchived
     err = NULL;
 #endif
     return err;
 }
 
-/* Is it to be tried again soon, by the alarm that rang? */
+/* Is it to be tried again soon, by the wake-up timer that fired? */
 static bool
 is_passing(const struct tenure *tenure, const struct error *err)
 {
     return tenure->is_over || err->kind == ERR_CANCELLED ||
-           (err->kind == ERR_BUSY && tenure->alarms.delayed_count < DELAYED_MAX);
+           (err->kind == ERR_BUSY && tenure->wakeups.delayed_count < DELAYED_MAX);
 }
 
 struct error *
@@ -250,12 +257,12 @@ tenure_archive(struct tenure *tenure, const struct run_key *key, uint64_t row, s
     if (err == NULL) {
         archived->next_event_id = preservation.run.next_event_id;
         archived->event_version = preservation.run.event_version;
-        mark("run_archived");
+        probe("run_archived");
         return NULL;
     }
     if (is_passing(tenure, err))
         return err;
-    tell_failure(&preservation, err);
+    log_failure(&preservation, err);
     archived->is_put_off = true;
     return put_off(&preservation);
 }

@@ -4,10 +4,10 @@
  * archive in memory that fails, hangs and is slow as a case wants, and that outlives owners of the
  * shard; virtual days pass. */
 #include "base/map.h"
-#include "engine/shard/cases.h"
 #include "engine/shard/inside.h"
-#include "engine/shard/trial.h"
-#include "fiber/mark.h"
+#include "engine/test/shard_cases.h"
+#include "engine/test/shard_simulation.h"
+#include "fiber/probe.h"
 #include "wire/message.h"
 
 #define HOUR (3600 * NS_PER_S)
@@ -15,7 +15,7 @@
 #define RUNS 30
 
 struct shelf {
-    struct rig *rig;
+    struct shard_fixture *fixture;
     struct map *kept;       /* run id → number of events */
     const char *refused_id; /* workflow id that never gets in; NULL: none */
     bool is_failing;
@@ -46,7 +46,7 @@ shelf_put(void *context, const struct archive_run *run, struct arena *arena)
     shelf->busy++;
     shelf->busiest = shelf->busy > shelf->busiest ? shelf->busy : shelf->busiest;
     if (shelf->delay > 0)
-        rig_sleep(shelf->delay);
+        shard_fixture_sleep(shelf->delay);
     struct error *err = count_events(run, arena, &next);
     shelf->busy--;
     if (err != NULL)
@@ -63,48 +63,48 @@ shelf_put(void *context, const struct archive_run *run, struct arena *arena)
 }
 
 static struct shelf
-shelf_open(struct rig *rig)
+shelf_open(struct shard_fixture *fixture)
 {
-    rig_archive(rig);
-    return (struct shelf){.rig = rig, .kept = map_new()};
+    shard_fixture_archive(fixture);
+    return (struct shelf){.fixture = fixture, .kept = map_new()};
 }
 
 static void
 shelf_use(struct shelf *shelf)
 {
-    shelf->rig->options.archive = (struct archive_port){shelf_put, shelf};
-    rig_take(shelf->rig);
+    shelf->fixture->options.archive = (struct archive_port){shelf_put, shelf};
+    shard_fixture_take(shelf->fixture);
 }
 
 static const char *
-close_one(struct rig *rig, const char *id)
+close_one(struct shard_fixture *fixture, const char *id)
 {
     const char *run_id = NULL;
-    EXPECT_OK(rig_start(rig, id, "one", 1000, rig->arena, &run_id));
-    EXPECT_OK(rig_signal(rig, id, rig->arena));
-    EXPECT_OK(rig_terminate(rig, id, rig->arena));
+    EXPECT_OK(shard_fixture_start(fixture, id, "one", 1000, fixture->arena, &run_id));
+    EXPECT_OK(shard_fixture_signal(fixture, id, fixture->arena));
+    EXPECT_OK(shard_fixture_terminate(fixture, id, fixture->arena));
     return run_id;
 }
 
 static void
-close_runs(struct rig *rig, const char *run_ids[RUNS])
+close_runs(struct shard_fixture *fixture, const char *run_ids[RUNS])
 {
     for (int i = 0; i < RUNS; i++)
-        run_ids[i] = close_one(rig, arena_format(rig->arena, "wf-%d", i));
+        run_ids[i] = close_one(fixture, arena_format(fixture->arena, "wf-%d", i));
 }
 
 static void
 pass(int64_t nanoseconds)
 {
     for (; nanoseconds > 0; nanoseconds -= HOUR)
-        rig_sleep(nanoseconds < HOUR ? nanoseconds : HOUR);
+        shard_fixture_sleep(nanoseconds < HOUR ? nanoseconds : HOUR);
 }
 
 static bool
-is_there(struct rig *rig, const char *workflow_id)
+is_there(struct shard_fixture *fixture, const char *workflow_id)
 {
-    struct rig_run run;
-    struct error *err = rig_look(rig, workflow_id, rig->arena, &run);
+    struct shard_fixture_run run;
+    struct error *err = shard_fixture_look(fixture, workflow_id, fixture->arena, &run);
     EXPECT(err == NULL || err->kind == ERR_ENTITY_NOT_EXISTS);
     return err == NULL;
 }
@@ -115,80 +115,82 @@ expect_none_lost(struct shelf *shelf, const char *const run_ids[RUNS])
 {
     for (int i = 0; i < RUNS; i++) {
         bool is_kept = map_get(shelf->kept, slice_text(run_ids[i])) != NULL;
-        EXPECT(is_kept || is_there(shelf->rig, arena_format(shelf->rig->arena, "wf-%d", i)));
+        EXPECT(is_kept ||
+               is_there(shelf->fixture, arena_format(shelf->fixture->arena, "wf-%d", i)));
     }
 }
 
 static void
-archive_all(struct rig *rig)
+archive_all(struct shard_fixture *fixture)
 {
     const char *run_ids[RUNS];
-    struct shelf shelf = shelf_open(rig);
+    struct shelf shelf = shelf_open(fixture);
     shelf_use(&shelf);
-    close_runs(rig, run_ids);
+    close_runs(fixture, run_ids);
     pass(DAY - HOUR);
     EXPECT_EQ(shelf.puts, 0); /* not before its time */
     shelf.delay = 2 * NS_PER_S;
     for (int i = 0; i < 40; i++) {
-        rig_sleep(HOUR / 10);
+        shard_fixture_sleep(HOUR / 10);
         expect_none_lost(&shelf, run_ids);
     }
-    EXPECT_EQ(rig_rows(rig, ROW_RUN), 0);
+    EXPECT_EQ(shard_fixture_rows(fixture, ROW_RUN), 0);
     EXPECT_EQ(map_count(shelf.kept), RUNS);
     map_free(shelf.kept);
 }
 
 TEST(archive_sim, a_run_is_in_the_archive_before_it_is_gone)
 {
-    trial_run(archive_all, .mark = "run_archived", .limit = 10 * DAY);
+    simulate_shard(archive_all, .probe = "run_archived", .limit = 10 * DAY);
 }
 
 /* The owner changes while runs are archived, again and again. */
 static void
-archive_with_restarts(struct rig *rig)
+archive_with_restarts(struct shard_fixture *fixture)
 {
     const char *run_ids[RUNS];
-    struct shelf shelf = shelf_open(rig);
+    struct shelf shelf = shelf_open(fixture);
     shelf_use(&shelf);
-    close_runs(rig, run_ids);
+    close_runs(fixture, run_ids);
     pass(DAY - HOUR);
     shelf.delay = 90 * NS_PER_S;
     for (int i = 0; i < 60; i++) {
-        rig_sleep(97 * NS_PER_S);
-        rig_restart(rig);
+        shard_fixture_sleep(97 * NS_PER_S);
+        shard_fixture_restart(fixture);
         expect_none_lost(&shelf, run_ids);
     }
     shelf.delay = 0;
     pass(3 * HOUR);
-    EXPECT_EQ(rig_rows(rig, ROW_RUN), 0);
+    EXPECT_EQ(shard_fixture_rows(fixture, ROW_RUN), 0);
     EXPECT_EQ(map_count(shelf.kept), RUNS);
     map_free(shelf.kept);
 }
 
 TEST(archive_sim, an_owner_that_comes_and_goes_loses_nothing)
 {
-    trial_run(archive_with_restarts, .mark = "run_archived", .limit = 10 * DAY);
+    simulate_shard(archive_with_restarts, .probe = "run_archived", .limit = 10 * DAY);
 }
 
 /* An archive without room for a week: the runs stay, and what others do goes on in time. */
 static void
-fail_for_long(struct rig *rig)
+fail_for_long(struct shard_fixture *fixture)
 {
     const char *run_ids[RUNS];
-    struct shelf shelf = shelf_open(rig);
-    struct rig_run run;
-    rig->options.alarms_max = 8; /* memory for fewer than fail */
+    struct shelf shelf = shelf_open(fixture);
+    struct shard_fixture_run run;
+    fixture->options.wakeups_max = 8; /* memory for fewer than fail */
     shelf.is_failing = true;
     shelf_use(&shelf);
-    close_runs(rig, run_ids);
-    EXPECT_OK(rig_start(rig, "other", "one", 3 * 86400, rig->arena, NULL));
+    close_runs(fixture, run_ids);
+    EXPECT_OK(shard_fixture_start(fixture, "other", "one", 3 * 86400, fixture->arena, NULL));
     pass(2 * DAY);
     expect_none_lost(&shelf, run_ids);
-    EXPECT_EQ(rig_rows(rig, ROW_RUN), RUNS + 1);
-    EXPECT_EQ(rig_rows(rig, ROW_TIMER), RUNS + 1);
-    rig_restart(rig);
+    EXPECT_EQ(shard_fixture_rows(fixture, ROW_RUN), RUNS + 1);
+    EXPECT_EQ(shard_fixture_rows(fixture, ROW_TIMER), RUNS + 1);
+    shard_fixture_restart(fixture);
     pass(DAY + HOUR);
-    EXPECT_OK(rig_look(rig, "other", rig->arena, &run)); /* its own time was kept */
+    EXPECT_OK(
+        shard_fixture_look(fixture, "other", fixture->arena, &run)); /* its own time was kept */
     EXPECT(!run.is_open && run.close_time < run.timeout_time + 5 * NS_PER_S);
     pass(4 * DAY);
     EXPECT_EQ(map_count(shelf.kept), 0);
@@ -196,50 +198,50 @@ fail_for_long(struct rig *rig)
     shelf.is_failing = false;
     pass(4 * HOUR);
     EXPECT_EQ(map_count(shelf.kept), RUNS + 1);
-    EXPECT_EQ(rig_rows(rig, ROW_RUN), 0);
+    EXPECT_EQ(shard_fixture_rows(fixture, ROW_RUN), 0);
     map_free(shelf.kept);
 }
 
 TEST(archive_sim, an_archive_that_fails_keeps_the_runs_and_nobody_else_waits)
 {
-    trial_run(fail_for_long, .mark = "archive_put_off", .limit = 20 * DAY);
+    simulate_shard(fail_for_long, .probe = "archive_put_off", .limit = 20 * DAY);
 }
 
 /* One run that cannot be archived does not keep others from going. */
 static void
-fail_one(struct rig *rig)
+fail_one(struct shard_fixture *fixture)
 {
     const char *run_ids[RUNS];
-    struct shelf shelf = shelf_open(rig);
+    struct shelf shelf = shelf_open(fixture);
     shelf.refused_id = "wf-3";
     shelf_use(&shelf);
-    close_runs(rig, run_ids);
+    close_runs(fixture, run_ids);
     pass(DAY + 3 * HOUR);
-    EXPECT_EQ(rig_rows(rig, ROW_RUN), 1);
-    EXPECT(is_there(rig, "wf-3"));
+    EXPECT_EQ(shard_fixture_rows(fixture, ROW_RUN), 1);
+    EXPECT(is_there(fixture, "wf-3"));
     EXPECT_EQ(map_count(shelf.kept), RUNS - 1);
     map_free(shelf.kept);
 }
 
 TEST(archive_sim, one_run_that_cannot_be_archived_is_the_only_one_that_stays)
 {
-    trial_run(fail_one, .mark = "archive_put_off", .limit = 10 * DAY);
+    simulate_shard(fail_one, .probe = "archive_put_off", .limit = 10 * DAY);
 }
 
 /* A file system that hangs: few wait for it, and timers of the shard go on. */
 static void
-hang(struct rig *rig)
+hang(struct shard_fixture *fixture)
 {
     const char *run_ids[RUNS];
-    struct shelf shelf = shelf_open(rig);
-    struct rig_run run;
+    struct shelf shelf = shelf_open(fixture);
+    struct shard_fixture_run run;
     shelf_use(&shelf);
-    close_runs(rig, run_ids);
-    EXPECT_OK(rig_start(rig, "other", "one", 86400 + 2 * 3600, rig->arena, NULL));
+    close_runs(fixture, run_ids);
+    EXPECT_OK(shard_fixture_start(fixture, "other", "one", 86400 + 2 * 3600, fixture->arena, NULL));
     pass(DAY - HOUR);
     shelf.delay = 6 * HOUR;
     pass(4 * HOUR);
-    EXPECT_OK(rig_look(rig, "other", rig->arena, &run));
+    EXPECT_OK(shard_fixture_look(fixture, "other", fixture->arena, &run));
     EXPECT(!run.is_open && run.close_time < run.timeout_time + 5 * NS_PER_S);
     EXPECT(shelf.busiest > 0 && shelf.busiest <= 4);
     expect_none_lost(&shelf, run_ids);
@@ -252,23 +254,23 @@ hang(struct rig *rig)
 
 TEST(archive_sim, an_archive_that_hangs_holds_up_few)
 {
-    trial_run(hang, .mark = "run_archived", .limit = 20 * DAY);
+    simulate_shard(hang, .probe = "run_archived", .limit = 20 * DAY);
 }
 
 /* A domain that does not want it, and one that no longer does. */
 static void
-not_wanted(struct rig *rig)
+not_wanted(struct shard_fixture *fixture)
 {
-    struct shelf shelf = {.rig = rig, .kept = map_new()};
+    struct shelf shelf = {.fixture = fixture, .kept = map_new()};
     shelf_use(&shelf);
-    close_one(rig, "wf");
+    close_one(fixture, "wf");
     pass(DAY + 2 * HOUR);
-    EXPECT_EQ(rig_rows(rig, ROW_RUN), 0);
+    EXPECT_EQ(shard_fixture_rows(fixture, ROW_RUN), 0);
     EXPECT_EQ(shelf.puts + shelf.refusals, 0);
     map_free(shelf.kept);
 }
 
 TEST(archive_sim, a_domain_that_does_not_archive_is_not_asked)
 {
-    trial_run(not_wanted, .mark = "run_deleted", .limit = 10 * DAY);
+    simulate_shard(not_wanted, .probe = "run_deleted", .limit = 10 * DAY);
 }

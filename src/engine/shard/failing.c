@@ -2,11 +2,13 @@
  *
  * Such a run stands still until somebody mends its worker, and nothing else would say so: later
  * attempts leave no events. The run's record says that it is failing (decision_failure); here the
- * shard keeps in mind which runs do, for whoever asks, and tells the log once per run. It is filled
- * by the steps of the runs: a new owner of the shard knows of one when its next attempt failed. */
+ * shard keeps in mind which runs do, for those who ask, and tells the log once per run. It is
+ * filled by the steps of the runs: a new owner of the shard knows of one when its next attempt
+ * failed. */
 #include "base/check.h"
 #include "base/memory.h"
 #include "engine/shard/inside.h"
+#include "engine/shard/watches.h"
 #include "fiber/clock.h"
 
 #define FAILING_MAX 1000 /* kept in mind, of one shard */
@@ -45,6 +47,7 @@ failing_fill(struct failing_run *failing, const struct run *run, const struct do
 {
     const STORED(RunRecord) *core = run->core;
     struct arena *arena = failing->arena;
+    check(run_is_open(run) && core->decision_failure[0] != '\0');
     arena_reset(arena);
     failing->shown = (struct failing_decision){
         .domain_name = arena_text(arena, domain == NULL ? core->domain_id : domain->name),
@@ -58,7 +61,7 @@ failing_fill(struct failing_run *failing, const struct run *run, const struct do
 }
 
 static void
-failing_tell(struct tenure *tenure, const struct failing_decision *shown)
+failing_log(struct tenure *tenure, const struct failing_decision *shown)
 {
     if (tenure->shard->options.log == NULL)
         return;
@@ -99,9 +102,10 @@ failing_note(struct tenure *tenure, const struct run *run, const struct domain *
         failing->arena = arena_new(256);
         map_put(runs, key, failing);
     }
+    check(map_count(runs) <= FAILING_MAX);
     failing_fill(failing, run, domain);
     if (is_new)
-        failing_tell(tenure, &failing->shown);
+        failing_log(tenure, &failing->shown);
 }
 
 size_t
@@ -111,6 +115,7 @@ shard_list_failing(const struct shard *shard, struct arena *arena,
     size_t count = 0, cursor = 0;
     void *value;
     *decisions = NULL;
+    shard_check(shard);
     if (shard->tenure == NULL)
         return 0;
     const struct map *runs = shard->tenure->failing.runs;

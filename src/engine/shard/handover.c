@@ -1,19 +1,27 @@
 /* handover.c - a domain has moved, or an attribute of it: the open runs that this moved are handed
  * over, one after the other, at once.
  *
- * Where the domain is active now, what others had begun with a run is settled (settle.c), so that a
- * worker here gets its decision without waiting for a timeout. Where it is not any more, what was
- * taken while a decision was started is written down with the version that is given up, so that the
- * next cluster hears of it. The list of the open runs is that of the current-run records. Going on
- * here does not depend on the walk: a run that it does not reach, since the shard is lost, is
- * settled by its next step or by the events that come for it. A marker does: it is put when the
- * walk has been through all of them (markers.c). */
+ * Where the domain is active now, what others had begun with a run is taken over (take_over.c), so
+ * that a worker here gets its decision without waiting for a timeout. Where it is not any more,
+ * what was taken while a decision was started is written down with the version that is given up, so
+ * that the next cluster hears of it. The open runs are found by the current-run records.
+ *
+ * Going on here does not depend on the walk: a run that it does not reach, since the shard is lost,
+ * is taken over by its next step or by the events that come for it. A failover marker does: it must
+ * be behind every event of the old version, so it is put only when the walk has been through all
+ * runs (failover_markers.c), and a walk that failed is repeated for it. */
+#include "engine/shard/handover.h"
 #include "base/check.h"
 #include "base/memory.h"
 #include "domain/active.h"
+#include "engine/shard/applied_domains.h"
+#include "engine/shard/context.h"
 #include "engine/shard/inside.h"
+#include "engine/shard/metrics.h"
+#include "engine/shard/outgoing_state.h"
+#include "engine/shard/workflows.h"
 #include "fiber/clock.h"
-#include "fiber/mark.h"
+#include "fiber/probe.h"
 #include "wire/message.h"
 
 #define PAGE_ROWS   256
@@ -32,7 +40,7 @@ struct handover {
 /* The decision that keeps something waiting is closed, as long as it is ours. */
 static void
 give_up(struct handover *handover, struct workflow *workflow, struct loaded_run *loaded,
-        const struct facts *facts)
+        const struct run_context *context)
 {
     struct tenure *tenure = handover->tenure;
     const struct cluster_group *group = tenure->shard->options.group;
@@ -40,34 +48,37 @@ give_up(struct handover *handover, struct workflow *workflow, struct loaded_run 
     if (!run_has_buffered(run) ||
         cluster_group_of_version(group, run_last_version(run)) != group->current)
         return;
-    mark("buffered_handed_over");
-    tenure_write_buffered(tenure, workflow, loaded, facts, handover->arena);
+    probe("buffered_handed_over");
+    tenure_write_buffered(tenure, workflow, loaded, context, handover->arena);
 }
 
 static struct error *
-hand_over(struct handover *handover, struct workflow *workflow, struct loaded_run *loaded)
+take_over(struct handover *handover, struct workflow *workflow, struct loaded_run *loaded)
 {
     struct tenure *tenure = handover->tenure;
     struct run_key key = {workflow->domain_id, workflow->workflow_id, loaded->run->core->run_id};
     struct shard_step wanted = {.key = key, .needs_run = true};
-    struct step_facts *facts = arena_make(handover->arena, struct step_facts);
-    struct error *err = view_catch_up(tenure, handover->arena);
+    struct step_context *context = arena_make(handover->arena, struct step_context);
+    check(workflow->lock.owner == fiber_self() && run_is_open(loaded->run));
+    struct error *err = applied_domains_catch_up(tenure, handover->arena);
+    if (err == NULL && !writer_has_room(tenure->writer)) /* that may have taken the last of it */
+        err = error_new(handover->arena, ERR_UNAVAILABLE, "too many changes are waiting");
     if (err != NULL)
         return err;
-    err = tenure_make_facts(tenure, &wanted, loaded->run, handover->arena, facts);
-    if (err != NULL && !facts_say_inactive(err))
+    err = tenure_make_context(tenure, &wanted, loaded->run, handover->arena, context);
+    if (err != NULL && !is_inactive_error(err))
         return NULL;
     if (err != NULL)
-        give_up(handover, workflow, loaded, &facts->of_run);
-    else if (tenure_must_settle(tenure, loaded->run, &facts->of_run))
-        tenure_settle(tenure, workflow, loaded, &facts->of_run, false, handover->arena);
+        give_up(handover, workflow, loaded, &context->of_run);
+    else if (tenure_must_take_over(tenure, loaded->run, &context->of_run))
+        tenure_take_over(tenure, workflow, loaded, &context->of_run, false, handover->arena);
     return NULL;
 }
 
 /* ---- all of them ---- */
 
 static struct error *
-visit(struct handover *handover, const char *workflow_id, const char *run_id)
+take_over_listed(struct handover *handover, const char *workflow_id, const char *run_id)
 {
     struct tenure *tenure = handover->tenure;
     struct run_key key = {handover->domain_id, workflow_id, run_id};
@@ -90,7 +101,7 @@ visit(struct handover *handover, const char *workflow_id, const char *run_id)
     } else if (is_there) {
         NO_YIELD
         {
-            err = hand_over(handover, workflow, loaded);
+            err = take_over(handover, workflow, loaded);
         }
     }
     workflow_unlock(tenure, workflow);
@@ -123,7 +134,7 @@ has_stayed(const struct handover *handover, const STORED(CurrentRecord) *record)
 }
 
 static struct error *
-visit_row(struct handover *handover, const struct row *row)
+take_over_row(struct handover *handover, const struct row *row)
 {
     struct slice key = row->key, text;
     STORED(CurrentRecord) *record = NULL;
@@ -136,15 +147,15 @@ visit_row(struct handover *handover, const struct row *row)
     bool is_open = record->state == CADENZA__STORAGE__V1__RUN_STATE__RUN_STATE_CREATED ||
                    record->state == CADENZA__STORAGE__V1__RUN_STATE__RUN_STATE_RUNNING;
     if (is_open && has_stayed(handover, record)) {
-        mark("run_not_moved");
+        probe("run_not_moved");
         return NULL;
     }
     const char *workflow_id = arena_format(handover->arena, "%.*s", (int)text.length, text.data);
-    return is_open ? visit(handover, workflow_id, record->run_id) : NULL;
+    return is_open ? take_over_listed(handover, workflow_id, record->run_id) : NULL;
 }
 
 static struct error *
-walk(struct handover *handover)
+take_over_all(struct handover *handover)
 {
     struct shard *shard = handover->tenure->shard;
     struct arena *keys = arena_new(1024);
@@ -165,7 +176,7 @@ walk(struct handover *handover)
         arena_reset(handover->arena);
         err = store_scan(shard->options.store, &scan, handover->arena, &rows);
         for (size_t i = 0; err == NULL && i < rows.count && !handover->tenure->is_over; i++)
-            err = visit_row(handover, &rows.row[i]);
+            err = take_over_row(handover, &rows.row[i]);
         has_more = err == NULL && rows.has_more;
         if (has_more)
             from = key_after(rows.row[rows.count - 1].key, keys);
@@ -175,7 +186,7 @@ walk(struct handover *handover)
     return err;
 }
 
-/* All runs are handed over: what has to come behind that may come. */
+/* All runs are handed over: now the markers may be written, behind their last events. */
 static struct error *
 put_markers(struct handover *handover)
 {
@@ -183,6 +194,7 @@ put_markers(struct handover *handover)
     struct error *err = NULL;
     while (err == NULL && !tenure->is_over && !writer_has_room(tenure->writer))
         err = fiber_sleep(ROOM_DELAY, handover->arena);
+    check(handover->order <= tenure->markers.newest);
     if (err == NULL && !tenure->is_over)
         markers_put(tenure, handover->domain_id, handover->order, handover->arena);
     return err;
@@ -190,23 +202,23 @@ put_markers(struct handover *handover)
 
 /* Until it has been through all, if a marker waits for that. */
 static void
-handover_run(struct handover *handover)
+handover_work(struct handover *handover)
 {
     struct tenure *tenure = handover->tenure;
-#ifdef CADENZA_PLANT_marker_before_last_event
+#ifdef CADENZA_FAULT_marker_before_last_event
     markers_put(tenure, handover->domain_id, handover->order, handover->arena);
 #endif
     while (!tenure->is_over) {
-        struct error *err = walk(handover);
+        struct error *err = take_over_all(handover);
         if (err == NULL)
             err = put_markers(handover);
         if (err == NULL || tenure->is_over)
             return;
-        log_debug(tenure->shard->options.log, "runs of a domain that moved are settled later",
+        log_debug(tenure->shard->options.log, "runs of a domain that moved are taken over later",
                   log_error(err));
         if (!markers_has(tenure, handover->domain_id))
             return;
-        figures_marker_failed(tenure->shard);
+        metrics_marker_failed(tenure->shard);
         err = fiber_sleep(RETRY_DELAY, handover->arena);
         if (err != NULL)
             return; /* the host goes; the record says that it is due */
@@ -218,7 +230,7 @@ handover_fiber(void *argument)
 {
     struct handover *handover = argument;
     struct tenure *tenure = handover->tenure;
-    handover_run(handover);
+    handover_work(handover);
     arena_free(handover->arena);
     memory_free(handover);
     tenure_leave(tenure);
@@ -263,7 +275,7 @@ next_domain(const struct shard_options *options, const char **after, const char 
 }
 
 static void
-walk_domains(struct handover *handover)
+take_over_domains(struct handover *handover)
 {
     struct tenure *tenure = handover->tenure;
     scoped(arena_drop) struct arena *names = arena_new(0);
@@ -271,9 +283,9 @@ walk_domains(struct handover *handover)
     struct error *err = NULL;
     while (err == NULL && !tenure->is_over &&
            next_domain(&tenure->shard->options, &after, &handover->domain_id, names))
-        err = walk(handover);
+        err = take_over_all(handover);
     if (err != NULL && !tenure->is_over)
-        log_debug(tenure->shard->options.log, "runs of entities that moved are settled later",
+        log_debug(tenure->shard->options.log, "runs of entities that moved are taken over later",
                   log_error(err));
 }
 
@@ -282,11 +294,12 @@ entities_fiber(void *argument)
 {
     struct tenure *tenure = argument;
     struct handover handover = {.tenure = tenure, .arena = arena_new(0)};
-    while (tenure->view.is_walk_due && !tenure->is_over) {
-        tenure->view.is_walk_due = false;
-        walk_domains(&handover);
+    while (tenure->applied_domains.is_handover_due && !tenure->is_over) {
+        tenure->applied_domains.is_handover_due = false;
+        take_over_domains(&handover);
     }
-    tenure->view.is_walking = false;
+    check(tenure->applied_domains.is_handing_over);
+    tenure->applied_domains.is_handing_over = false;
     arena_free(handover.arena);
     tenure_leave(tenure);
 }
@@ -294,9 +307,9 @@ entities_fiber(void *argument)
 void
 handover_begin_entities(struct tenure *tenure)
 {
-    tenure->view.is_walk_due = true;
-    if (tenure->view.is_walking)
+    tenure->applied_domains.is_handover_due = true;
+    if (tenure->applied_domains.is_handing_over)
         return;
-    tenure->view.is_walking = true;
+    tenure->applied_domains.is_handing_over = true;
     tenure_start_fiber(tenure, "shard handover of entities", entities_fiber, tenure);
 }

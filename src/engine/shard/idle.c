@@ -1,9 +1,12 @@
 /* idle.c - what a shard waits for. See shard.h.
  *
- * Every open run has an alarm (if nothing else is ever due of it, it would wait for ever, and no
- * time helps), so the alarms in memory name all runs that time matters to. */
+ * Every open run has a wake-up timer (if nothing else is ever due of it, it would wait for ever,
+ * and no time helps), so the wake-up timers in memory name all runs that time matters to. */
 #include "base/check.h"
 #include "engine/shard/inside.h"
+#include "engine/shard/outbox_state.h"
+#include "engine/shard/wakeups.h"
+#include "engine/shard/workflows.h"
 
 /* What one run waits for. */
 enum run_wait {
@@ -44,12 +47,12 @@ run_wait(const struct run *run)
 static bool
 is_under_way(const struct tenure *tenure)
 {
-    const struct errands *errands = &tenure->outbox.errands;
-    const struct alarms *alarms = &tenure->alarms;
+    const struct cross_tasks *cross_tasks = &tenure->outbox.cross_tasks;
+    const struct wakeups *wakeups = &tenure->wakeups;
     return writer_newest(tenure->writer) != writer_durable(tenure->writer) ||
-           !list_is_empty(&tenure->outbox.undurable) || errands->running > 0 ||
-           !list_is_empty(&errands->ready) || priority_first(&errands->delayed) != NULL ||
-           alarms->ringing_count > 0 || alarms->delayed_count > 0 || alarms->is_reading;
+           !list_is_empty(&tenure->outbox.undurable) || cross_tasks->running > 0 ||
+           !list_is_empty(&cross_tasks->ready) || priority_first(&cross_tasks->delayed) != NULL ||
+           wakeups->firing_count > 0 || wakeups->delayed_count > 0 || wakeups->is_reading;
 }
 
 static void
@@ -57,13 +60,13 @@ look_at_nothing(void *context, const struct run *run, const STORED(CurrentRecord
 {
 }
 
-/* The run of an alarm, in memory; NULL: it is not there. */
+/* The run of a wake-up timer, in memory; NULL: it is not there. */
 static const struct run *
-find_run(struct tenure *tenure, const struct alarm *alarm, struct arena *arena)
+find_run(struct tenure *tenure, const struct wakeup *wakeup, struct arena *arena)
 {
-    struct workflow *workflow = workflow_find(tenure, &alarm->key, arena);
+    struct workflow *workflow = workflow_find(tenure, &wakeup->key, arena);
     struct loaded_run *loaded =
-        workflow == NULL ? NULL : workflow_find_run(workflow, alarm->key.run_id);
+        workflow == NULL ? NULL : workflow_find_run(workflow, wakeup->key.run_id);
     return loaded == NULL ? NULL : loaded->run;
 }
 
@@ -71,19 +74,20 @@ void
 shard_look_idle(struct shard *shard, struct shard_idle *idle, struct arena *arena)
 {
     struct tenure *tenure = shard->tenure;
+    shard_check(shard);
     if (tenure == NULL || is_under_way(tenure)) {
         idle->is_busy = true;
         return;
     }
     idle->changes += writer_newest(tenure->writer);
-    for (struct tree_row *row = tree_first(tenure->alarms.waiting); row != NULL && !idle->is_busy;
+    for (struct tree_row *row = tree_first(tenure->wakeups.waiting); row != NULL && !idle->is_busy;
          row = tree_next(row)) {
-        const struct alarm *alarm = row->value;
-        const struct run *run = find_run(tenure, alarm, arena);
+        const struct wakeup *wakeup = row->value;
+        const struct run *run = find_run(tenure, wakeup, arena);
         if (run == NULL) { /* the next look finds it in memory */
-            struct run_key key = {arena_text(arena, alarm->key.domain_id),
-                                  arena_text(arena, alarm->key.workflow_id),
-                                  arena_text(arena, alarm->key.run_id)};
+            struct run_key key = {arena_text(arena, wakeup->key.domain_id),
+                                  arena_text(arena, wakeup->key.workflow_id),
+                                  arena_text(arena, wakeup->key.run_id)};
             idle->is_busy = true;
             (void)!shard_look(shard, &key, look_at_nothing, NULL, arena);
             return;
@@ -91,14 +95,15 @@ shard_look_idle(struct shard *shard, struct shard_idle *idle, struct arena *aren
         enum run_wait wait = run_wait(run);
         idle->is_busy = wait == RUN_IS_UNDER_WAY;
         idle->is_timed = idle->is_timed || wait == RUN_WAITS_TIME;
-        if (run_is_open(run) && alarm->time < idle->next)
-            idle->next = alarm->time;
+        if (run_is_open(run) && wakeup->time < idle->next)
+            idle->next = wakeup->time;
     }
 }
 
 void
 shard_clock_jumped(struct shard *shard)
 {
+    shard_check(shard);
     if (shard->tenure != NULL)
-        fiber_cond_signal(&shard->tenure->alarms.changed);
+        fiber_cond_signal(&shard->tenure->wakeups.changed);
 }

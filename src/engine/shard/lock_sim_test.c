@@ -1,10 +1,11 @@
 /* lock_sim_test.c - a start that waits for another one of the same workflow id. */
 #include "engine/shard/inside.h"
-#include "engine/shard/rig.h"
+#include "engine/shard/workflows.h"
+#include "engine/test/shard_fixture.h"
 #include "fiber/sim/world.h"
 
 struct waiter {
-    struct rig *rig;
+    struct shard_fixture *fixture;
     bool is_start;
     int64_t patience;
     struct error *err;
@@ -15,10 +16,11 @@ static void
 wait_for_lock(void *argument)
 {
     struct waiter *waiter = argument;
-    struct rig *rig = waiter->rig;
+    struct shard_fixture *fixture = waiter->fixture;
     fiber_set_deadline(clock_monotonic() + waiter->patience);
-    waiter->err = waiter->is_start ? rig_start(rig, "wf", "another", 100, rig->arena, NULL)
-                                   : rig_signal(rig, "wf", rig->arena);
+    waiter->err = waiter->is_start
+                      ? shard_fixture_start(fixture, "wf", "another", 100, fixture->arena, NULL)
+                      : shard_fixture_signal(fixture, "wf", fixture->arena);
     waiter->ended = clock_monotonic();
 }
 
@@ -26,21 +28,21 @@ wait_for_lock(void *argument)
 static void
 two_starts(void *argument)
 {
-    struct rig rig;
-    rig_open(&rig, argument);
-    rig_take(&rig);
-    EXPECT_OK(rig_start(&rig, "wf", "one", 100, rig.arena, NULL));
-    struct run_key key = {.domain_id = rig.domain_id, .workflow_id = "wf", .run_id = ""};
+    struct shard_fixture fixture;
+    shard_fixture_open(&fixture, argument);
+    shard_fixture_take(&fixture);
+    EXPECT_OK(shard_fixture_start(&fixture, "wf", "one", 100, fixture.arena, NULL));
+    struct run_key key = {.domain_id = fixture.domain_id, .workflow_id = "wf", .run_id = ""};
     struct workflow *held = NULL;
-    EXPECT_OK(workflow_lock(rig.shard->tenure, &key, rig.arena, &held));
-    struct waiter start = {.rig = &rig, .is_start = true, .patience = 10 * NS_PER_S};
-    struct waiter signal = {.rig = &rig, .patience = 10 * NS_PER_S};
-    struct waiter hasty = {.rig = &rig, .is_start = true, .patience = 100 * NS_PER_MS};
+    EXPECT_OK(workflow_lock(fixture.shard->tenure, &key, fixture.arena, &held));
+    struct waiter start = {.fixture = &fixture, .is_start = true, .patience = 10 * NS_PER_S};
+    struct waiter signal = {.fixture = &fixture, .patience = 10 * NS_PER_S};
+    struct waiter hasty = {.fixture = &fixture, .is_start = true, .patience = 100 * NS_PER_MS};
     int64_t began = clock_monotonic();
-    rig_spawn(&rig, wait_for_lock, &start);
-    rig_spawn(&rig, wait_for_lock, &signal);
-    rig_spawn(&rig, wait_for_lock, &hasty);
-    rig_sleep(NS_PER_S);
+    shard_fixture_spawn(&fixture, wait_for_lock, &start);
+    shard_fixture_spawn(&fixture, wait_for_lock, &signal);
+    shard_fixture_spawn(&fixture, wait_for_lock, &hasty);
+    shard_fixture_sleep(NS_PER_S);
 
     EXPECT_KIND(start.err, ERR_SERVICE_BUSY);
     EXPECT_TEXT(start.err->message, "an outstanding start workflow request is in-progress. Failed "
@@ -49,11 +51,12 @@ two_starts(void *argument)
     EXPECT_KIND(hasty.err, ERR_SERVICE_BUSY);
     EXPECT(hasty.ended < began + 200 * NS_PER_MS);
     EXPECT_EQ(signal.ended, 0); /* others wait as long as their caller does */
-    workflow_unlock(rig.shard->tenure, held);
-    rig_join(&rig);
+    workflow_unlock(fixture.shard->tenure, held);
+    shard_fixture_join(&fixture);
     EXPECT_OK(signal.err);
-    EXPECT_KIND(rig_start(&rig, "wf", "another", 100, rig.arena, NULL), ERR_ALREADY_STARTED);
-    rig_close(&rig);
+    EXPECT_KIND(shard_fixture_start(&fixture, "wf", "another", 100, fixture.arena, NULL),
+                ERR_ALREADY_STARTED);
+    shard_fixture_close(&fixture);
 }
 
 static bool

@@ -1,12 +1,12 @@
 /* owners_sim_test.c - two hosts that both want the shard, crashes at any moment, random calls.
  *
- * At stake: what was acknowledged is there, once; every open run has its alarm, every decision that
- * waits has its row, and nothing else is left. Method: each host takes the shard whenever it is
- * asked something, so they fence each other all the time; hosts crash with writes in flight; at the
- * end one owner reads everything and compares it with what callers were told. The store itself
- * checks that no row is put or deleted twice. */
-#include "engine/shard/cases.h"
+ * At stake: what was acknowledged is there, once; every open run has its wake-up timer, every
+ * decision that waits has its row, and nothing else is left. Method: each host takes the shard
+ * whenever it is asked something, so they fence each other all the time; hosts crash with writes in
+ * flight; at the end one owner reads everything and compares it with what callers were told. The
+ * store itself checks that no row is put or deleted twice. */
 #include "engine/shard/inside.h"
+#include "engine/test/shard_cases.h"
 #include "fiber/sim/world.h"
 #include "wire/message.h"
 
@@ -20,8 +20,8 @@ struct contest {
     struct player {
         struct contest *contest;
         struct host *host;
-        uint64_t handle; /* of its store */
-        struct rig *rig; /* while it runs */
+        uint64_t handle;               /* of its store */
+        struct shard_fixture *fixture; /* while it runs */
     } players[HOSTS];
     bool is_registered;
     bool is_over;
@@ -42,20 +42,20 @@ has_ended(void *context)
 static void
 work_one(struct player *player, struct arena *arena)
 {
-    struct rig *rig = player->rig;
-    if (rig->tasks.count == 0)
+    struct shard_fixture *fixture = player->fixture;
+    if (fixture->tasks.count == 0)
         return;
-    struct task *task = task_copy(vector_pop(&rig->tasks), arena);
-    struct error *err = rig_start_decision(rig, task, "poll", arena);
+    struct task *task = task_copy(vector_pop(&fixture->tasks), arena);
+    struct error *err = shard_fixture_start_decision(fixture, task, "poll", arena);
     if (err != NULL) {
         bool is_void = err->kind == ERR_ENTITY_NOT_EXISTS || err->kind == ERR_ALREADY_COMPLETED ||
                        err->kind == ERR_EVENT_ALREADY_STARTED;
         if (is_void)
-            shard_task_done(rig->shard, task->range_id, task->row);
+            shard_task_done(fixture->shard, task->range_id, task->row);
         return;
     }
     int64_t seconds = entropy_below(3) == 0 ? 0 : 1 + (int64_t)entropy_below(5);
-    if (entropy_below(8) > 0 && rig_complete(rig, task, seconds, arena) == NULL)
+    if (entropy_below(8) > 0 && shard_fixture_complete(fixture, task, seconds, arena) == NULL)
         player->contest->completed++;
 }
 
@@ -63,7 +63,7 @@ static void
 call_one(struct player *player, struct arena *arena)
 {
     struct contest *contest = player->contest;
-    struct rig *rig = player->rig;
+    struct shard_fixture *fixture = player->fixture;
     const char *id = arena_format(arena, "wf-%u", (unsigned)entropy_below(IDS));
     struct uuid uuid = uuid_new_v4();
     char request_id[UUID_TEXT_LENGTH + 1];
@@ -71,17 +71,18 @@ call_one(struct player *player, struct arena *arena)
     switch (entropy_below(9)) {
     case 0:
     case 8:
-        contest->starts_acked += rig_start(rig, id, request_id, 20, arena, NULL) == NULL;
+        contest->starts_acked +=
+            shard_fixture_start(fixture, id, request_id, 20, arena, NULL) == NULL;
         break;
     case 1:
     case 2:
     case 3:
         contest->signals_tried++;
-        contest->signals_acked += rig_signal(rig, id, arena) == NULL;
+        contest->signals_acked += shard_fixture_signal(fixture, id, arena) == NULL;
         break;
     case 4:
         if (entropy_below(10) == 0)
-            (void)!rig_terminate(rig, id, arena);
+            (void)!shard_fixture_terminate(fixture, id, arena);
         break;
     default:
         work_one(player, arena);
@@ -96,7 +97,7 @@ caller_run(void *argument)
         struct arena *arena = arena_new(0);
         call_one(player, arena);
         arena_free(arena);
-        rig_sleep((int64_t)entropy_below(200 * NS_PER_MS));
+        shard_fixture_sleep((int64_t)entropy_below(200 * NS_PER_MS));
     }
 }
 
@@ -104,19 +105,19 @@ static void
 player_run(void *argument)
 {
     struct player *player = argument;
-    struct rig rig;
-    rig_open(&rig, player->contest->base);
-    player->handle = memory_handle(rig.store);
+    struct shard_fixture fixture;
+    shard_fixture_open(&fixture, player->contest->base);
+    player->handle = memory_handle(fixture.store);
     player->contest->is_registered = true;
-    player->rig = &rig;
-    rig.options.runs_max = 5;
-    rig.options.transfers_max = 4;
-    rig.options.alarms_max = 4;
-    rig.shard = shard_new(&rig.options);
+    player->fixture = &fixture;
+    fixture.options.runs_max = 5;
+    fixture.options.transfers_max = 4;
+    fixture.options.wakeups_max = 4;
+    fixture.shard = shard_new(&fixture.options);
     for (int i = 0; i < CALLERS; i++)
-        rig_spawn(&rig, caller_run, player);
-    rig_join(&rig);
-    rig_close(&rig);
+        shard_fixture_spawn(&fixture, caller_run, player);
+    shard_fixture_join(&fixture);
+    shard_fixture_close(&fixture);
 }
 
 static void
@@ -135,12 +136,13 @@ struct count {
 
 /* Reads the whole history of a run, from the first event to the last. */
 static void
-count_events(struct rig *rig, const struct run *run, struct count *count, struct arena *arena)
+count_events(struct shard_fixture *fixture, const struct run *run, struct count *count,
+             struct arena *arena)
 {
-    struct history_line line = run_line(run, arena);
+    struct history_lineage lineage = run_lineage(run, arena);
     struct history_page page;
-    EXPECT_OK(store_read_line_on(rig->store, PARTITION_OF_SHARD(1), &line, 1,
-                                 run->core->next_event_id, 0, arena, &page));
+    EXPECT_OK(store_read_lineage_on(fixture->store, PARTITION_OF_SHARD(1), &lineage, 1,
+                                    run->core->next_event_id, 0, arena, &page));
     EXPECT_EQ(page.next_event_id, run->core->next_event_id);
     int64_t expected = 1;
     for (size_t i = 0; i < page.count; i++) {
@@ -156,16 +158,16 @@ count_events(struct rig *rig, const struct run *run, struct count *count, struct
 }
 
 static bool
-has_row(struct rig *rig, enum row_kind kind, struct slice key, struct arena *arena)
+has_row(struct shard_fixture *fixture, enum row_kind kind, struct slice key, struct arena *arena)
 {
     bool found;
     struct slice value;
-    EXPECT_OK(store_get(rig->store, PARTITION_OF_SHARD(1), kind, key, arena, &found, &value));
+    EXPECT_OK(store_get(fixture->store, PARTITION_OF_SHARD(1), kind, key, arena, &found, &value));
     return found;
 }
 
 static struct slice
-alarm_key(const STORED(RunRecord) *core, struct arena *arena)
+wakeup_key(const STORED(RunRecord) *core, struct arena *arena)
 {
     struct key_writer key;
     key_begin(&key, arena);
@@ -175,23 +177,24 @@ alarm_key(const STORED(RunRecord) *core, struct arena *arena)
 }
 
 static void
-count_run(struct rig *rig, const struct row *row, struct count *count, struct arena *arena)
+count_run(struct shard_fixture *fixture, const struct row *row, struct count *count,
+          struct arena *arena)
 {
     STORED(RunRecord) *core = NULL;
     EXPECT_OK(run_read_row(row->key, row->value, arena, &core));
     struct run_key key = {core->domain_id, core->workflow_id, core->run_id};
     struct run *run;
-    EXPECT_OK(run_load(rig->store, PARTITION_OF_SHARD(1), &key, arena, &run));
+    EXPECT_OK(run_load(fixture->store, PARTITION_OF_SHARD(1), &key, arena, &run));
     count->runs++;
-    count_events(rig, run, count, arena);
+    count_events(fixture, run, count, arena);
     count->signals += map64_count(run->buffered);
     const STORED(PendingDecision) *decision = run->core->decision;
-    EXPECT(has_row(rig, ROW_TIMER, alarm_key(run->core, arena), arena));
+    EXPECT(has_row(fixture, ROW_TIMER, wakeup_key(run->core, arena), arena));
     if (run_is_open(run)) {
         count->open++;
         if (decision != NULL && decision->started_id == EVENT_NONE) {
             count->waiting_decisions++;
-            EXPECT(has_row(rig, ROW_TRANSFER, transfer_key(decision->row, arena), arena));
+            EXPECT(has_row(fixture, ROW_TRANSFER, transfer_key(decision->row, arena), arena));
         }
     }
     run_free(run);
@@ -201,38 +204,41 @@ static void
 check_all(void *argument)
 {
     struct contest *contest = argument;
-    struct rig rig;
-    rig_open(&rig, contest->base);
+    struct shard_fixture fixture;
+    shard_fixture_open(&fixture, contest->base);
     struct rows rows;
     struct scan scan = {.partition = PARTITION_OF_SHARD(1), .kind = ROW_RUN};
-    EXPECT_OK(store_scan(rig.store, &scan, rig.arena, &rows));
+    EXPECT_OK(store_scan(fixture.store, &scan, fixture.arena, &rows));
     struct count count = {0};
     for (size_t i = 0; i < rows.count; i++)
-        count_run(&rig, &rows.row[i], &count, rig.arena);
+        count_run(&fixture, &rows.row[i], &count, fixture.arena);
     EXPECT(count.runs >= contest->starts_acked && count.runs > 0);
     EXPECT(count.signals >= contest->signals_acked && count.signals <= contest->signals_tried);
-    EXPECT_EQ(rig_rows(&rig, ROW_TIMER), count.runs); /* one alarm per run, no other */
-    EXPECT(rig_rows(&rig, ROW_TRANSFER) >= count.waiting_decisions);
+    EXPECT_EQ(shard_fixture_rows(&fixture, ROW_TIMER),
+              count.runs); /* one wake-up timer per run, no other */
+    EXPECT(shard_fixture_rows(&fixture, ROW_TRANSFER) >= count.waiting_decisions);
     EXPECT(contest->completed > 0);
 
-    rig_take(&rig); /* the last owner: in time every run that is left times out */
-    rig_sleep(120 * NS_PER_S);
-    EXPECT_EQ(rig_rows(&rig, ROW_TIMER), count.runs); /* for their deletion */
+    shard_fixture_take(&fixture); /* the last owner: in time every run that is left times out */
+    shard_fixture_sleep(120 * NS_PER_S);
+    EXPECT_EQ(shard_fixture_rows(&fixture, ROW_TIMER), count.runs); /* for their deletion */
     for (int i = 0; i < IDS; i++) {
-        struct rig_run run;
-        struct error *err = rig_look(&rig, arena_format(rig.arena, "wf-%d", i), rig.arena, &run);
+        struct shard_fixture_run run;
+        struct error *err = shard_fixture_look(&fixture, arena_format(fixture.arena, "wf-%d", i),
+                                               fixture.arena, &run);
         if (err == NULL)
             EXPECT(!run.is_open && run.close_time > 0);
         else
             EXPECT_KIND(err, ERR_ENTITY_NOT_EXISTS);
     }
-    for (int i = 0; i < 24 * 32 && rig_rows(&rig, ROW_RUN) > 0; i++)
-        rig_sleep(3600 * NS_PER_S); /* and after their retention they go, whoever wrote them */
+    for (int i = 0; i < 24 * 32 && shard_fixture_rows(&fixture, ROW_RUN) > 0; i++)
+        shard_fixture_sleep(
+            3600 * NS_PER_S); /* and after their retention they go, no matter who wrote them */
     static const enum row_kind kinds[] = {ROW_RUN,     ROW_CURRENT,  ROW_PENDING,
                                           ROW_HISTORY, ROW_TRANSFER, ROW_TIMER};
     for (size_t i = 0; i < array_length(kinds); i++)
-        EXPECT_EQ(rig_rows(&rig, kinds[i]), 0);
-    rig_close(&rig);
+        EXPECT_EQ(shard_fixture_rows(&fixture, kinds[i]), 0);
+    shard_fixture_close(&fixture);
 }
 
 /* --- the contest ---- */
@@ -278,10 +284,10 @@ TEST(owners, two_hosts_that_crash_and_fence_each_other_lose_and_double_nothing)
         host_start(checker, check_all, &contest);
         EXPECT(world_run_until(world, has_ended, checker, 40 * 86400 * NS_PER_S));
         EXPECT_EQ(host_heap_blocks(checker), 0);
-        EXPECT(world_mark_count(world, "shard_lost") > 0);
-        EXPECT(world_mark_count(world, "task_offered_again") > 0);
-        EXPECT(world_mark_count(world, "outbox_beyond_memory") > 0 ||
-               world_mark_count(world, "alarms_beyond_memory") > 0);
+        EXPECT(world_probe_count(world, "shard_lost") > 0);
+        EXPECT(world_probe_count(world, "task_offered_again") > 0);
+        EXPECT(world_probe_count(world, "outbox_beyond_memory") > 0 ||
+               world_probe_count(world, "alarms_beyond_memory") > 0);
         world_free(world);
         memory_base_free(contest.base);
     }

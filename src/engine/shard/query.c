@@ -7,12 +7,14 @@
  * the query rides on the next one, or, when none follows, is free to be asked alone.
  *
  * What keeps a query is told by the run in memory, which may be ahead of the store; that can only
- * keep it longer. Whoever is set free looks at the run again, and what that shows is durable. */
+ * keep it longer. Who is set free looks at the run again, and what that shows is durable. */
 #include "base/check.h"
 #include "base/memory.h"
 #include "config/dynamic.h"
 #include "engine/shard/inside.h"
-#include "fiber/mark.h"
+#include "engine/shard/watches.h"
+#include "engine/shard/workflows.h"
+#include "fiber/probe.h"
 #include "wire/message.h"
 
 struct queried {
@@ -53,12 +55,14 @@ static void
 take_out(struct tenure *tenure, struct run_query *query)
 {
     struct queried *queried = query->queried;
-    check(queried->count > 0);
+    check(queried->count > 0 && !list_is_empty(&query->node));
     list_remove(&query->node);
     query->queried = NULL;
     if (--queried->count > 0)
         return;
-    map_remove(tenure->queried, queried->run_id);
+    check(list_is_empty(&queried->queries));
+    struct queried *removed = map_remove(tenure->queried, queried->run_id);
+    check(removed == queried);
     memory_free(queried);
 }
 
@@ -88,6 +92,8 @@ void
 shard_keep_query(struct shard *shard, const struct run_key *key, struct run_query *query)
 {
     check(list_is_empty(&query->node) && key->run_id[0] != '\0');
+    shard_check(shard);
+    check(query->queried == NULL);
     struct tenure *tenure = shard->tenure;
     const struct run *run = tenure == NULL ? NULL : busy_run(tenure, key);
     if (run == NULL) {
@@ -96,7 +102,7 @@ shard_keep_query(struct shard *shard, const struct run_key *key, struct run_quer
     }
     const struct queried *before = map_get(tenure->queried, slice_text(key->run_id));
     if ((before == NULL ? 0 : before->count) >= kept_max(shard)) {
-        mark("query_buffer_full");
+        probe("query_buffer_full");
         query->fire(query, QUERY_FULL, NULL);
         return;
     }
@@ -112,6 +118,8 @@ shard_keep_query(struct shard *shard, const struct run_key *key, struct run_quer
 void
 shard_drop_query(struct shard *shard, struct run_query *query)
 {
+    shard_check(shard);
+    check(query->queried == NULL || shard->tenure != NULL);
     if (query->queried != NULL)
         take_out(shard->tenure, query); /* those of other tenures have fired */
     else
@@ -150,7 +158,8 @@ shard_ride_queries(struct shard *shard, const struct run *run, struct arena *are
                          query->missed_attempt == decision->attempt;
         if (is_missed) /* a start that is asked for again */
             continue;
-        mark("query_rides_on_decision");
+        probe("query_rides_on_decision");
+        check(query->queried == queried && start->query_count < queried->count);
         start->queries[start->query_count++] = show_query(query, arena);
     }
 }
@@ -158,6 +167,7 @@ shard_ride_queries(struct shard *shard, const struct run *run, struct arena *are
 struct run_query *
 shard_take_query(struct shard *shard, const char *run_id, const char *id)
 {
+    shard_check(shard);
     struct queried *queried = map_get(shard->tenure->queried, slice_text(run_id));
     if (queried == NULL)
         return NULL;
@@ -178,6 +188,7 @@ free_all(struct tenure *tenure, struct queried *queried)
 {
     size_t count = queried->count;
     for (; count > 0; count--) {
+        check(!list_is_empty(&queried->queries));
         struct run_query *query = list_entry(queried->queries.next, struct run_query, node);
         take_out(tenure, query);
         query->fire(query, QUERY_FREE, NULL);
@@ -192,13 +203,14 @@ queries_release(struct tenure *tenure, const struct run *run)
                                   : map_get(tenure->queried, slice_text(run->core->run_id));
     if (queried == NULL || (run_is_open(run) && run->core->decision != NULL))
         return;
-    mark("query_set_free");
+    probe("query_set_free");
     free_all(tenure, queried);
 }
 
 void
 queries_lose(struct tenure *tenure)
 {
+    check(tenure->is_over);
     size_t cursor = 0;
     void *value;
     while (map_next(tenure->queried, &cursor, NULL, &value))

@@ -1,12 +1,16 @@
 /* reader.c - what a step reads of its workflow id before it is decided, beside its own run: other
  * runs and their histories. Under the lock of the id, so nothing of the id changes meanwhile. */
 #include "base/check.h"
+#include "engine/shard/context.h"
 #include "engine/shard/inside.h"
+#include "engine/shard/step.h"
+#include "engine/shard/workflows.h"
 #include "wire/errors.h"
 
 const STORED(CurrentRecord) *
 shard_reader_current(const struct shard_reader *reader)
 {
+    check(reader->workflow->lock.owner == fiber_self() && reader->workflow->has_current);
     return reader->workflow->current;
 }
 
@@ -27,9 +31,10 @@ shard_reader_history(struct shard_reader *reader, const struct history_range_wan
                      struct arena *arena, struct history_page *page)
 {
     const struct shard *shard = reader->tenure->shard;
-    struct error *err = store_read_line_on(shard->options.store, shard->partition, &wanted->line,
-                                           wanted->from_event_id, wanted->to_event_id,
-                                           wanted->bytes_max, arena, page);
+    check(reader->workflow->lock.owner == fiber_self());
+    struct error *err = store_read_lineage_on(shard->options.store, shard->partition,
+                                              &wanted->lineage, wanted->from_event_id,
+                                              wanted->to_event_id, wanted->bytes_max, arena, page);
     if (err == NULL && reader->tenure->is_over)
         err = tenure_error(reader->tenure, arena);
     return err;
@@ -40,6 +45,7 @@ shard_reader_write(struct shard_reader *reader, const struct history_branch *bra
                    const struct history_node *nodes, size_t count)
 {
     struct tenure *tenure = reader->tenure;
+    check(reader->workflow->lock.owner == fiber_self());
     if (tenure->is_over)
         return tenure_error(tenure, reader->arena);
     if (!writer_has_room(tenure->writer))
@@ -62,6 +68,7 @@ tenure_add_nodes(struct tenure *tenure, const struct history_branch *branch,
     check(sequence < tenure->ids.end);
     for (size_t i = 0; i < count; i++) {
         struct history_node node = nodes[i];
+        check(node.first_event_id < node.next_event_id);
         node.range_id = tenure->range_id;
         node.sequence = sequence;
         batch_add_node(batch, branch, &node);
@@ -69,7 +76,7 @@ tenure_add_nodes(struct tenure *tenure, const struct history_branch *branch,
 }
 
 struct error *
-shard_reader_facts(struct shard_reader *reader, struct facts *facts)
+shard_reader_context(struct shard_reader *reader, struct run_context *context)
 {
-    return tenure_read_facts(reader->tenure, reader->workflow->domain_id, reader->arena, facts);
+    return tenure_read_context(reader->tenure, reader->workflow->domain_id, reader->arena, context);
 }

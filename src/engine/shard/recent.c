@@ -11,10 +11,11 @@
  *      owner writes them, and a batch that fails ends the tenure and all that it knows.
  *   2. What is not durable is not given out: a batch has the ticket of its step.
  *   3. bytes is the sum over all branches, and no more than bytes_max between two calls. */
+#include "engine/shard/recent.h"
 #include "base/check.h"
 #include "base/memory.h"
 #include "engine/shard/inside.h"
-#include "fiber/mark.h"
+#include "fiber/probe.h"
 
 #define BATCH_WEIGHT  (sizeof(struct recent_batch))
 #define BRANCH_WEIGHT ((size_t)256) /* with its place in the map */
@@ -38,6 +39,36 @@ static struct slice
 branch_key(const struct history_branch *branch)
 {
     return slice_of((const uint8_t *)branch, sizeof *branch);
+}
+
+/* The batches of a branch follow each other (1), and weigh what is counted (3). */
+static size_t
+branch_check(const struct recent_branch *branch)
+{
+    size_t bytes = 0;
+    int64_t next_event_id = 0;
+    check(!list_is_empty(&branch->batches));
+    list_each(link, &branch->batches) {
+        const struct recent_batch *batch = list_entry(link, struct recent_batch, link);
+        check(next_event_id == 0 || batch->node.first_event_id == next_event_id);
+        next_event_id = batch->node.next_event_id;
+        bytes += BATCH_WEIGHT + batch->node.events.length;
+    }
+    check(bytes == branch->bytes);
+    return bytes + BRANCH_WEIGHT;
+}
+
+void
+recent_check(const struct recent *recent)
+{
+    check(recent->bytes <= recent->bytes_max); /* 3 */
+    check(recent->bytes >= map_count(recent->by_branch) * BRANCH_WEIGHT);
+    if (!CHECK_DEEPLY || map_count(recent->by_branch) > CHECK_ROWS_MAX / 8)
+        return;
+    size_t bytes = 0;
+    list_each(link, &recent->used)
+        bytes += branch_check(list_entry(link, struct recent_branch, link));
+    check(bytes == recent->bytes);
 }
 
 void
@@ -69,7 +100,8 @@ branch_free(struct recent *recent, struct recent_branch *branch)
     check(branch->bytes == 0 && recent->bytes >= BRANCH_WEIGHT); /* 3 */
     recent->bytes -= BRANCH_WEIGHT;
     list_remove(&branch->link);
-    map_remove(recent->by_branch, branch_key(&branch->branch));
+    struct recent_branch *removed = map_remove(recent->by_branch, branch_key(&branch->branch));
+    check(removed == branch);
     memory_free(branch);
 }
 
@@ -79,7 +111,7 @@ recent_free(struct tenure *tenure)
     struct recent *recent = &tenure->recent;
     while (!list_is_empty(&recent->used))
         branch_free(recent, list_entry(recent->used.next, struct recent_branch, link));
-    check(recent->bytes == 0);
+    check(recent->bytes == 0 && map_count(recent->by_branch) == 0);
     map_free(recent->by_branch);
 }
 
@@ -107,6 +139,7 @@ static void
 add_batch(struct recent *recent, struct recent_branch *branch, const struct history_node *node,
           ticket_t ticket)
 {
+    check(node->first_event_id < node->next_event_id);
     struct recent_batch *batch = memory_take(BATCH_WEIGHT + node->events.length);
     batch->ticket = ticket;
     batch->node = *node;
@@ -133,6 +166,7 @@ recent_trim(struct recent *recent, struct recent_branch *branch)
         drop_oldest(recent, branch);
     while (recent->bytes > recent->bytes_max && !list_is_empty(&recent->used))
         branch_free(recent, list_entry(recent->used.next, struct recent_branch, link));
+    check(recent->bytes <= recent->bytes_max); /* 3 */
 }
 
 void
@@ -142,6 +176,7 @@ recent_add(struct tenure *tenure, const struct history_branch *branch,
     struct recent *recent = &tenure->recent;
     if (count == 0)
         return;
+    check(ticket <= writer_newest(tenure->writer));
     struct recent_branch *known = map_get(recent->by_branch, branch_key(branch));
     if (known != NULL && newest_node(known)->next_event_id != nodes[0].first_event_id) { /* 1 */
         branch_free(recent, known);
@@ -190,7 +225,8 @@ shard_recall_history(struct shard *shard, const struct history_range_wanted *wan
                      struct arena *arena, struct history_page *page)
 {
     const struct tenure *tenure = shard->tenure;
-    struct history_branch own = history_line_own(&wanted->line);
+    shard_check(shard);
+    struct history_branch own = history_lineage_own(&wanted->lineage);
     struct recent_branch *branch =
         tenure == NULL ? NULL : map_get(tenure->recent.by_branch, branch_key(&own));
     *page = (struct history_page){.next_event_id = wanted->from_event_id};
@@ -199,14 +235,14 @@ shard_recall_history(struct shard *shard, const struct history_range_wanted *wan
     if (!collect(tenure, branch, wanted, arena, page))
         return false;
     page->next_event_id = wanted->to_event_id; /* the last batch may reach further */
-    mark("history_recalled");
+    probe("history_recalled");
     return true;
 }
 
 void
 shard_recall_decision(struct shard *shard, struct arena *arena, struct decision_start *start)
 {
-    struct history_range_wanted wanted = {.line = start->line,
+    struct history_range_wanted wanted = {.lineage = start->lineage,
                                           .from_event_id = start->first_event_id,
                                           .to_event_id = start->next_event_id};
     if (!shard_recall_history(shard, &wanted, arena, &start->recent))

@@ -2,10 +2,12 @@
  *
  * What the run has still to tell others (its parent, its children) are rows of the outbox that name
  * it: they are waited for, so that nobody hears half of the story. After a crash the run is there,
- * or nobody sees it any more; what may be left of its rows goes when its alarm rings. */
+ * or nobody sees it any more; what may be left of its rows goes when its wake-up timer fires. */
+#include "base/check.h"
 #include "engine/shard/inside.h"
+#include "engine/shard/retain.h"
 #include "fiber/clock.h"
-#include "fiber/mark.h"
+#include "fiber/probe.h"
 #include "wire/message.h"
 
 #define ROWS_AT_ONCE 200
@@ -25,7 +27,7 @@ names_run(const struct row *row, const struct run_key *key, struct arena *arena)
 
 /* Has the run anything left in the outbox? Error: ERR_BUSY, it has. Yields. */
 static struct error *
-check_settled(struct tenure *tenure, const struct run_key *key, struct arena *arena)
+check_closed(struct tenure *tenure, const struct run_key *key, struct arena *arena)
 {
     struct shard *shard = tenure->shard;
     struct slice from = transfer_key(1, arena);
@@ -42,7 +44,7 @@ check_settled(struct tenure *tenure, const struct run_key *key, struct arena *ar
         for (size_t i = 0; i < rows.count; i++) {
             if (!names_run(&rows.row[i], key, scratch))
                 continue;
-            mark("removal_waits_for_outbox");
+            probe("removal_waits_for_outbox");
             return error_new(arena, ERR_BUSY, "run %s has something to do", key->run_id);
         }
         if (rows.count > 0)
@@ -59,7 +61,7 @@ remove_once(struct shard *shard, const struct run_key *key, struct arena *arena,
     *may_try = false;
     if (err != NULL)
         return err;
-    err = check_settled(tenure, key, arena);
+    err = check_closed(tenure, key, arena);
     if (err == NULL)
         err = tenure_delete_now(tenure, key, arena);
     bool is_lost = tenure->is_over && !shard->is_closing;
@@ -72,6 +74,7 @@ struct error *
 shard_remove(struct shard *shard, const struct run_key *key, struct arena *arena)
 {
     int64_t pause = PAUSE_FIRST;
+    check(key->run_id[0] != '\0');
     for (;;) {
         bool may_try;
         struct error *err = remove_once(shard, key, arena, &may_try);

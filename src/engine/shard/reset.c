@@ -10,7 +10,8 @@
 #include "base/vector.h"
 #include "engine/run/rebuild.h"
 #include "engine/shard/inside.h"
-#include "fiber/mark.h"
+#include "engine/shard/step.h"
+#include "fiber/probe.h"
 #include "wire/errors.h"
 #include "wire/message.h"
 
@@ -19,7 +20,7 @@
 
 typedef API(WorkflowExecutionSignaledEventAttributes) signal_t;
 
-struct reset_wish {
+struct reset_request {
     const API(ResetWorkflowExecutionRequest) *request;
     struct arena *arena;
     struct reset_command command;
@@ -31,11 +32,11 @@ struct reset_wish {
 };
 
 /* A history on its way into the new run. */
-struct reading {
-    struct reset_wish *wish;
+struct reset_scan {
+    struct reset_request *resetting;
     struct shard_reader *reader;
     struct rebuild rebuild;
-    struct history_line line;
+    struct history_lineage lineage;
     struct history_branch new_branch;
     int64_t fork, next_event_id; /* of the base run */
     bool is_final;               /* the page has the event at the fork: it goes with the step */
@@ -46,23 +47,24 @@ struct reading {
 /* ---- signals that come again ---- */
 
 static void
-take_signal(struct reset_wish *wish, const API(HistoryEvent) *event)
+take_signal(struct reset_request *resetting, const API(HistoryEvent) *event)
 {
     if (event->attributes_case != EVENT_KIND(WORKFLOW_EXECUTION_SIGNALED) ||
-        wish->request->skip_signal_reapply)
+        resetting->request->skip_signal_reapply)
         return;
     const signal_t *signal = event->workflow_execution_signaled_event_attributes;
-    vector_push_in(&wish->signals, wish->arena, message_copy(wish->arena, &signal->base));
+    vector_push_in(&resetting->signals, resetting->arena,
+                   message_copy(resetting->arena, &signal->base));
 }
 
 static void
-take_after_fork(struct reading *reading, const API(HistoryEvent) *event)
+take_after_fork(struct reset_scan *reset_scan, const API(HistoryEvent) *event)
 {
-    take_signal(reading->wish, event);
-    reading->next_run_id = NULL;
+    take_signal(reset_scan->resetting, event);
+    reset_scan->next_run_id = NULL;
     if (event->attributes_case == EVENT_KIND(WORKFLOW_EXECUTION_CONTINUED_AS_NEW))
-        reading->next_run_id = arena_text(
-            reading->wish->arena,
+        reset_scan->next_run_id = arena_text(
+            reset_scan->resetting->arena,
             event->workflow_execution_continued_as_new_event_attributes->new_execution_run_id);
 }
 
@@ -76,35 +78,36 @@ compare_buffered(const void *one, const void *other)
 }
 
 static void
-take_buffered(struct reset_wish *wish, const struct run *run)
+take_buffered(struct reset_request *resetting, const struct run *run)
 {
     vector_of(STORED(BufferedEvent) *) all = {0};
     void *value;
     for (size_t cursor = 0; map64_next(run->buffered, &cursor, NULL, &value);)
-        vector_push_in(&all, wish->arena, value);
+        vector_push_in(&all, resetting->arena, value);
     if (all.count > 1)
         qsort(all.items, all.count, sizeof(all.items[0]), compare_buffered);
     for (size_t i = 0; i < all.count; i++)
-        take_signal(wish, all.items[i]->event);
+        take_signal(resetting, all.items[i]->event);
 }
 
 static struct error *
-read_rest(struct reading *reading, const struct history_line *line, int64_t from, int64_t to)
+read_rest(struct reset_scan *reset_scan, const struct history_lineage *lineage, int64_t from,
+          int64_t to)
 {
     scoped(arena_drop) struct arena *scratch = arena_new(0);
     while (from < to) {
         struct history_page page;
         arena_reset(scratch);
-        struct history_range_wanted wanted = {*line, from, to, PAGE_BYTES};
-        struct error *err = shard_reader_history(reading->reader, &wanted, scratch, &page);
+        struct history_range_wanted wanted = {*lineage, from, to, PAGE_BYTES};
+        struct error *err = shard_reader_history(reset_scan->reader, &wanted, scratch, &page);
         for (size_t i = 0; err == NULL && i < page.count; i++) {
             const API(History) *history;
             err = rebuild_decode(&page.node[i], scratch, &history);
             for (size_t e = 0; err == NULL && e < history->n_events; e++)
-                take_after_fork(reading, history->events[e]);
+                take_after_fork(reset_scan, history->events[e]);
         }
         if (err != NULL)
-            return error_copy(reading->wish->arena, err);
+            return error_copy(reset_scan->resetting->arena, err);
         from = page.next_event_id;
     }
     return NULL;
@@ -112,28 +115,28 @@ read_rest(struct reading *reading, const struct history_line *line, int64_t from
 
 /* The runs that the base run went on as. One that is gone by its age ends the chain. */
 static struct error *
-read_chain(struct reading *reading, const struct run *base)
+read_chain(struct reset_scan *reset_scan, const struct run *base)
 {
     const struct run *run = base;
     struct error *err = NULL;
-    for (int i = 0; i < CHAIN_MAX && err == NULL && reading->next_run_id != NULL; i++) {
-        err = shard_reader_run(reading->reader, reading->next_run_id, &run);
-        reading->next_run_id = NULL;
+    for (int i = 0; i < CHAIN_MAX && err == NULL && reset_scan->next_run_id != NULL; i++) {
+        err = shard_reader_run(reset_scan->reader, reset_scan->next_run_id, &run);
+        reset_scan->next_run_id = NULL;
         if (err != NULL || run == NULL)
             return err;
-        struct history_line line = run_line(run, reading->wish->arena);
-        err = read_rest(reading, &line, 1, run->core->next_event_id);
+        struct history_lineage lineage = run_lineage(run, reset_scan->resetting->arena);
+        err = read_rest(reset_scan, &lineage, 1, run->core->next_event_id);
     }
     if (err == NULL)
-        take_buffered(reading->wish, run);
+        take_buffered(reset_scan->resetting, run);
     return err;
 }
 
 /* ---- events that are kept ---- */
 
 static void
-copy_node(struct reading *reading, const struct history_node *node, const API(History) *history,
-          size_t kept, struct arena *scratch)
+copy_node(struct reset_scan *reset_scan, const struct history_node *node,
+          const API(History) *history, size_t kept, struct arena *scratch)
 {
     struct history_node copy = *node;
     if (kept < history->n_events) {
@@ -142,192 +145,196 @@ copy_node(struct reading *reading, const struct history_node *node, const API(Hi
         copy.events = message_encode(scratch, &cut.base);
         copy.next_event_id = node->first_event_id + (int64_t)kept;
     }
-    rebuild_add(&reading->rebuild, history->events, kept, copy.events.length, scratch);
+    rebuild_add(&reset_scan->rebuild, history->events, kept, copy.events.length, scratch);
     if (kept > 0)
-        vector_push_in(&reading->copies, scratch, copy);
+        vector_push_in(&reset_scan->copies, scratch, copy);
 }
 
 /* One batch: what is before the fork is kept, what is behind it is looked through. */
 static struct error *
-read_node(struct reading *reading, const struct history_node *node, struct arena *scratch)
+read_node(struct reset_scan *reset_scan, const struct history_node *node, struct arena *scratch)
 {
     const API(History) *history;
     struct error *err = rebuild_decode(node, scratch, &history);
     if (err != NULL)
         return err;
-    int64_t before = reading->fork - node->first_event_id;
+    int64_t before = reset_scan->fork - node->first_event_id;
     size_t kept = before >= (int64_t)history->n_events ? history->n_events : (size_t)before;
-    copy_node(reading, node, history, kept, scratch);
+    copy_node(reset_scan, node, history, kept, scratch);
     if (kept == history->n_events)
         return NULL;
-    reading->is_final = true;
-    err = reset_check_event(history->events[kept], reading->wish->arena);
+    reset_scan->is_final = true;
+    err = reset_check_event(history->events[kept], reset_scan->resetting->arena);
     for (size_t i = kept; err == NULL && i < history->n_events; i++)
-        take_after_fork(reading, history->events[i]);
+        take_after_fork(reset_scan, history->events[i]);
     return err;
 }
 
 /* The batches of the last page wait for the step. */
 static void
-keep_copies(struct reading *reading)
+keep_copies(struct reset_scan *reset_scan)
 {
-    struct arena *arena = reading->wish->arena;
-    for (size_t i = 0; i < reading->copies.count; i++) {
-        struct history_node node = reading->copies.items[i];
+    struct arena *arena = reset_scan->resetting->arena;
+    for (size_t i = 0; i < reset_scan->copies.count; i++) {
+        struct history_node node = reset_scan->copies.items[i];
         node.events = arena_slice(arena, node.events);
-        vector_push_in(&reading->wish->nodes, arena, node);
+        vector_push_in(&reset_scan->resetting->nodes, arena, node);
     }
 }
 
 static struct error *
-read_page(struct reading *reading, int64_t from, struct arena *scratch, int64_t *next)
+read_page(struct reset_scan *reset_scan, int64_t from, struct arena *scratch, int64_t *next)
 {
     struct history_page page;
-    bool is_whole = reading->fork == reading->next_event_id; /* nothing is behind the fork */
-    struct history_range_wanted wanted = {reading->line, from, reading->fork + !is_whole,
+    bool is_whole = reset_scan->fork == reset_scan->next_event_id; /* nothing is behind the fork */
+    struct history_range_wanted wanted = {reset_scan->lineage, from, reset_scan->fork + !is_whole,
                                           PAGE_BYTES};
-    struct error *err = shard_reader_history(reading->reader, &wanted, scratch, &page);
+    struct error *err = shard_reader_history(reset_scan->reader, &wanted, scratch, &page);
     if (err != NULL)
         return err;
-    memset(&reading->copies, 0, sizeof reading->copies);
-    for (size_t i = 0; err == NULL && i < page.count && !reading->is_final; i++) {
-        err = read_node(reading, &page.node[i], scratch);
+    memset(&reset_scan->copies, 0, sizeof reset_scan->copies);
+    for (size_t i = 0; err == NULL && i < page.count && !reset_scan->is_final; i++) {
+        err = read_node(reset_scan, &page.node[i], scratch);
         *next = page.node[i].next_event_id;
     }
     if (err != NULL)
         return err;
-    run_compact(reading->rebuild.run);
-    reading->is_final = reading->is_final || *next == reading->next_event_id;
-    if (reading->is_final) {
-        keep_copies(reading);
+    run_compact(reset_scan->rebuild.run);
+    reset_scan->is_final = reset_scan->is_final || *next == reset_scan->next_event_id;
+    if (reset_scan->is_final) {
+        keep_copies(reset_scan);
         return NULL;
     }
-    mark("reset_page_written_ahead");
-    return shard_reader_write(reading->reader, &reading->new_branch, reading->copies.items,
-                              reading->copies.count);
+    probe("reset_page_written_ahead");
+    return shard_reader_write(reset_scan->reader, &reset_scan->new_branch, reset_scan->copies.items,
+                              reset_scan->copies.count);
 }
 
 static struct error *
-read_base(struct reading *reading)
+read_base(struct reset_scan *reset_scan)
 {
     int64_t next = 1;
     scoped(arena_drop) struct arena *scratch = arena_new(0);
-    while (!reading->is_final) {
+    while (!reset_scan->is_final) {
         arena_reset(scratch);
-        struct error *err = read_page(reading, next, scratch, &next);
+        struct error *err = read_page(reset_scan, next, scratch, &next);
         if (err != NULL)
-            return error_copy(reading->wish->arena, err);
+            return error_copy(reset_scan->resetting->arena, err);
     }
-    rebuild_end(&reading->rebuild);
-    return read_rest(reading, &reading->line, next, reading->next_event_id);
+    rebuild_end(&reset_scan->rebuild);
+    return read_rest(reset_scan, &reset_scan->lineage, next, reset_scan->next_event_id);
 }
 
 /* ---- the step ---- */
 
 static void
-wish_drop_run(struct reset_wish *wish)
+reset_drop_run(struct reset_request *resetting)
 {
-    if (wish->command.rebuilt != NULL)
-        run_free(wish->command.rebuilt);
-    wish->command.rebuilt = NULL;
+    if (resetting->command.rebuilt != NULL)
+        run_free(resetting->command.rebuilt);
+    resetting->command.rebuilt = NULL;
 }
 
 static struct error *
-find_runs(struct reset_wish *wish, struct shard_reader *reader, const struct run **base)
+find_runs(struct reset_request *resetting, struct shard_reader *reader, const struct run **base)
 {
-    const API(ResetWorkflowExecutionRequest) *request = wish->request;
+    const API(ResetWorkflowExecutionRequest) *request = resetting->request;
     const STORED(CurrentRecord) *record = shard_reader_current(reader);
     const char *asked = request->workflow_execution->run_id;
     const struct run *current = NULL;
     struct error *err = NULL;
     *base = NULL;
-    const char *current_id = record == NULL ? "" : arena_text(wish->arena, record->run_id);
+    const char *current_id = record == NULL ? "" : arena_text(resetting->arena, record->run_id);
     if (record != NULL)
         err = shard_reader_run(reader, asked[0] == '\0' ? current_id : asked, base);
     if (err == NULL && *base == NULL)
         err = errors_entity_not_exists(
-            wish->arena, NULL, "Workflow execution not found.  WorkflowId: %s%s%s",
+            resetting->arena, NULL, "Workflow execution not found.  WorkflowId: %s%s%s",
             request->workflow_execution->workflow_id, asked[0] == '\0' ? "" : ", RunId: ", asked);
     if (err == NULL)
         err = shard_reader_run(reader, current_id, &current);
     if (err != NULL)
         return err;
     const char *repeat = current == NULL ? NULL : reset_find_repeat(current, request);
-    bool is_late = wish->only_current != NULL && strcmp(wish->only_current, current_id) != 0;
-    wish->is_repeat = repeat != NULL || is_late;
-    wish->run_id = repeat == NULL ? NULL : arena_text(wish->arena, repeat);
-    return wish->is_repeat ? NULL : reset_check_base(*base, request, wish->arena);
+    bool is_late =
+        resetting->only_current != NULL && strcmp(resetting->only_current, current_id) != 0;
+    resetting->is_repeat = repeat != NULL || is_late;
+    resetting->run_id = repeat == NULL ? NULL : arena_text(resetting->arena, repeat);
+    return resetting->is_repeat ? NULL : reset_check_base(*base, request, resetting->arena);
 }
 
-/* Begins anew: it may be asked again after the shard was lost. */
+/* Starts over: it may be asked again after the shard was lost. */
 static void
-fill_command(struct reset_wish *wish, const struct run *base, const struct facts *facts)
+fill_command(struct reset_request *resetting, const struct run *base,
+             const struct run_context *context)
 {
     const STORED(RunRecord) *core = base->core;
     const char *chain = core->chain_request_id;
-    memset(&wish->signals, 0, sizeof wish->signals);
-    memset(&wish->nodes, 0, sizeof wish->nodes);
-    wish->command = (struct reset_command){
-        .request = wish->request,
-        .rebuilt = reset_new_run(base, facts),
-        .base_run_id = arena_text(wish->arena, core->run_id),
+    memset(&resetting->signals, 0, sizeof resetting->signals);
+    memset(&resetting->nodes, 0, sizeof resetting->nodes);
+    resetting->command = (struct reset_command){
+        .request = resetting->request,
+        .rebuilt = reset_new_run(base, context),
+        .base_run_id = arena_text(resetting->arena, core->run_id),
         .chain_request_id =
-            arena_text(wish->arena, chain[0] == '\0' ? core->create_request_id : chain),
+            arena_text(resetting->arena, chain[0] == '\0' ? core->create_request_id : chain),
         .jitter_start = core->jitter_start,
     };
 }
 
 static struct error *
-read_all(struct reset_wish *wish, struct shard_reader *reader, const struct run *base)
+read_all(struct reset_request *resetting, struct shard_reader *reader, const struct run *base)
 {
-    struct facts facts;
-    struct error *err = shard_reader_facts(reader, &facts);
+    struct run_context context;
+    struct error *err = shard_reader_context(reader, &context);
     if (err != NULL)
         return err;
-    fill_command(wish, base, &facts);
-    struct reset_command *command = &wish->command;
-    struct reading reading = {.wish = wish,
-                              .reader = reader,
-                              .line = run_line(base, wish->arena),
-                              .new_branch = run_branch(command->rebuilt),
-                              .fork = wish->request->decision_finish_event_id,
-                              .next_event_id = base->core->next_event_id};
-    rebuild_begin(&reading.rebuild, command->rebuilt, &facts, wish->arena);
-    err = read_base(&reading);
-    if (err == NULL && !wish->request->skip_signal_reapply)
-        err = read_chain(&reading, base);
+    fill_command(resetting, base, &context);
+    struct reset_command *command = &resetting->command;
+    struct reset_scan reset_scan = {.resetting = resetting,
+                                    .reader = reader,
+                                    .lineage = run_lineage(base, resetting->arena),
+                                    .new_branch = run_branch(command->rebuilt),
+                                    .fork = resetting->request->decision_finish_event_id,
+                                    .next_event_id = base->core->next_event_id};
+    rebuild_begin(&reset_scan.rebuild, command->rebuilt, &context, resetting->arena);
+    err = read_base(&reset_scan);
+    if (err == NULL && !resetting->request->skip_signal_reapply)
+        err = read_chain(&reset_scan, base);
     const STORED(RunRecord) *core = command->rebuilt->core;
     if (err == NULL)
         command->fork_version = core->versions[core->n_versions - 1]->event_version;
     command->children = (int64_t)map64_count(command->rebuilt->children);
-    command->signals = wish->signals.items;
-    command->signal_count = wish->signals.count;
+    command->signals = resetting->signals.items;
+    command->signal_count = resetting->signals.count;
     return err;
 }
 
 static struct error *
 prepare_reset(void *context, struct shard_reader *reader)
 {
-    struct reset_wish *wish = context;
+    struct reset_request *resetting = context;
     const struct run *base;
-    wish_drop_run(wish);
-    struct error *err = find_runs(wish, reader, &base);
-    if (err != NULL || wish->is_repeat)
+    check(reader->workflow->lock.owner == fiber_self());
+    reset_drop_run(resetting);
+    struct error *err = find_runs(resetting, reader, &base);
+    if (err != NULL || resetting->is_repeat)
         return err;
-    return read_all(wish, reader, base);
+    return read_all(resetting, reader, base);
 }
 
 static struct error *
 decide_reset(void *context, struct step *step)
 {
-    struct reset_wish *wish = context;
-    if (wish->is_repeat) {
-        mark("request_deduplicated");
+    struct reset_request *resetting = context;
+    if (resetting->is_repeat) {
+        probe("request_deduplicated");
         return NULL;
     }
-    step->nodes = wish->nodes.items;
-    step->node_count = wish->nodes.count;
-    return command_reset(step, &wish->command, &wish->run_id);
+    check(resetting->command.rebuilt != NULL);
+    step->nodes = resetting->nodes.items;
+    step->node_count = resetting->nodes.count;
+    return command_reset(step, &resetting->command, &resetting->run_id);
 }
 
 struct error *
@@ -335,7 +342,7 @@ shard_reset(struct shard *shard, const struct shard_reset *wanted, struct arena 
             const char **run_id)
 {
     const API(ResetWorkflowExecutionRequest) *request = wanted->request;
-    struct reset_wish wish = {
+    struct reset_request resetting = {
         .request = request, .arena = arena, .only_current = wanted->only_current_run_id};
     struct shard_step step = {
         .key = {wanted->domain_id, request->workflow_execution->workflow_id, ""},
@@ -344,10 +351,10 @@ shard_reset(struct shard *shard, const struct shard_reset *wanted, struct arena 
         .range_id = wanted->range_id,
         .prepare = prepare_reset,
         .decide = decide_reset,
-        .context = &wish};
+        .context = &resetting};
     struct error *err = shard_step(shard, &step, arena);
-    wish_drop_run(&wish);
-    *run_id = wish.run_id;
+    reset_drop_run(&resetting);
+    *run_id = resetting.run_id;
     return err;
 }
 
@@ -356,8 +363,8 @@ tenure_auto_reset(struct tenure *tenure, const struct run_key *key, const struct
                   struct arena *arena)
 {
     struct shard *shard = tenure->shard;
-    struct facts facts = {.random = &shard->random};
-    struct uuid uuid = facts_uuid(&facts);
+    struct run_context context = {.random = &shard->random};
+    struct uuid uuid = run_context_uuid(&context);
     char request_id[UUID_TEXT_LENGTH + 1];
     uuid_format(&uuid, request_id);
     API(WorkflowExecution) execution;
@@ -377,6 +384,6 @@ tenure_auto_reset(struct tenure *tenure, const struct run_key *key, const struct
     const char *run_id;
     struct error *err = shard_reset(shard, &wanted, arena, &run_id);
     if (err == NULL)
-        mark("run_reset_by_bad_binary");
+        probe("run_reset_by_bad_binary");
     return err;
 }

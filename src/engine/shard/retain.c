@@ -1,22 +1,30 @@
-/* retain.c - a closed run is deleted when its alarm rings, after the retention of its domain.
+/* retain.c - a closed run is deleted when its wake-up timer fires, after the retention of its
+ * domain.
  *
  * Its rows go in portions, each a batch of its own, so that a long run does not stop the shard. The
  * first portion says in the core record that the run is going, which hides it from everybody, and
  * takes the current-run record along if the run is still the current one. The last takes the core
- * record and the alarm's row. So a crash in between leaves a run that nobody sees and an alarm that
- * rings again, and a run that fits into one portion goes in one commit.
+ * record and the wake-up timer's row. So a crash in between leaves a run that nobody sees and a
+ * wake-up timer that fires again, and a run that fits into one portion goes in one commit.
  *
- * Not while a step of the run is undurable or somebody waits for news of it: the alarm is tried
- * again later. And not before it is in the archive, if its domain wants it there (archive.c), nor
- * before its children were ended as it wanted, for which its records are
- * needed: their domain, or its own, may be active elsewhere for longer than the retention. Then it
- * gets another alarm, which need not be in memory until then. */
+ * Not while a step of the run is undurable or somebody waits for news of it: the wake-up timer is
+ * tried again later. And not before it is in the archive, if its domain wants it there (archive.c),
+ * nor before its children were ended as it wanted, for which its records are needed: their domain,
+ * or its own, may be active elsewhere for longer than the retention. Then it gets another wake-up
+ * timer, which need not be in memory until then. */
+#include "engine/shard/retain.h"
 #include "base/check.h"
-#include "engine/ndc/branches.h"
-#include "engine/ndc/runs.h"
+#include "engine/branches/branches.h"
+#include "engine/branches/runs.h"
+#include "engine/shard/feed_state.h"
 #include "engine/shard/inside.h"
+#include "engine/shard/outbox_state.h"
+#include "engine/shard/recent.h"
+#include "engine/shard/wakeups.h"
+#include "engine/shard/watches.h"
+#include "engine/shard/workflows.h"
 #include "fiber/clock.h"
-#include "fiber/mark.h"
+#include "fiber/probe.h"
 #include "wire/errors.h"
 #include "wire/message.h"
 
@@ -42,7 +50,7 @@ static bool
 has_children_to_end(const struct deletion *deletion)
 {
     uint64_t row = deletion->loaded->run->core->children_row;
-#ifdef CADENZA_PLANT_parent_goes_first
+#ifdef CADENZA_FAULT_parent_goes_first
     return false;
 #endif
     return row != 0 && outbox_may_have(&deletion->tenure->outbox, row);
@@ -56,11 +64,11 @@ check_idle(const struct deletion *deletion)
     bool is_time =
         deletion->is_forced || (core->delete_time <= clock_wall() &&
                                 archived_is_all(&deletion->archived, deletion->loaded->run));
-    bool is_family_told = !deletion->is_forced || !has_children_to_end(deletion);
-    if (is_time && is_family_told && deletion->loaded->undurable == 0 &&
+    bool is_family_notified = !deletion->is_forced || !has_children_to_end(deletion);
+    if (is_time && is_family_notified && deletion->loaded->undurable == 0 &&
         !watches_has(tenure, core->run_id) && writer_has_room(tenure->writer))
         return NULL;
-    mark("deletion_put_off");
+    probe("deletion_put_off");
     return error_new(deletion->arena, ERR_BUSY, "run %s is still in use", deletion->key->run_id);
 }
 
@@ -108,7 +116,7 @@ put_history(struct deletion *deletion, struct batch *batch)
     int64_t end = core->deleted_from == 0 ? find_end(&branches) : core->deleted_from;
     int64_t from = end > PORTION ? end - PORTION : 1;
     for (size_t i = 0; i < branches.count; i++) {
-        struct history_branch own = history_line_own(&branches.branch[i].line);
+        struct history_branch own = history_lineage_own(&branches.branch[i].lineage);
         batch_delete_nodes(batch, &own, from);
         recent_forget(deletion->tenure, &own);
     }
@@ -116,18 +124,18 @@ put_history(struct deletion *deletion, struct batch *batch)
     core->deleted_from = from;
 }
 
-/* A run that is gone contends for its id no more. */
+/* A run that is gone is no candidate for its id any more. */
 static void
 put_contenders(const struct deletion *deletion, struct batch *batch)
 {
     struct workflow *workflow = deletion->workflow;
-    struct contenders contenders = contenders_read(workflow->current, deletion->arena);
-    size_t count = contenders.count;
-    contenders_drop(&contenders, deletion->key->run_id);
-    if (contenders.count == count)
+    struct candidates candidates = candidates_read(workflow->current, deletion->arena);
+    size_t count = candidates.count;
+    candidates_drop(&candidates, deletion->key->run_id);
+    if (candidates.count == count)
         return;
     STORED(CurrentRecord) record = *workflow->current;
-    contenders_store(&contenders, &record);
+    candidates_store(&candidates, &record);
     batch_put(batch, ROW_CURRENT,
               current_key(workflow->domain_id, workflow->workflow_id, deletion->arena),
               message_encode(deletion->arena, &record.base));
@@ -156,7 +164,7 @@ put_core(const struct deletion *deletion, struct batch *batch)
         struct slice key = run_row_key(deletion->key, deletion->arena);
         batch_delete_range(batch, ROW_DIVERGENCE, key, key_after_prefix(key, deletion->arena));
         batch_delete(batch, ROW_RUN, key);
-        alarms_drop(deletion->tenure, run, batch);
+        wakeups_drop(deletion->tenure, run, batch);
     } else {
         run_put_row(batch, run);
     }
@@ -167,12 +175,15 @@ static ticket_t
 delete_portion(struct deletion *deletion)
 {
     struct tenure *tenure = deletion->tenure;
+    check(!run_is_open(deletion->loaded->run) && deletion->loaded->undurable == 0);
+    check(deletion->workflow->lock.owner == fiber_self() && !tenure->is_over);
+    check(deletion->pending_to.length > 0);
     tenure_renew_range(tenure);
     struct batch *batch = tenure_batch(tenure, deletion->arena);
     struct slice prefix = run_row_key(deletion->key, deletion->arena);
     if (!deletion->loaded->run->core->is_deleting)
-        visible_put_gone(tenure, deletion->key, batch); /* nobody finds it from here on */
-#ifndef CADENZA_PLANT_half_deleted_is_seen
+        visibility_put_gone(tenure, deletion->key, batch); /* nobody finds it from here on */
+#ifndef CADENZA_FAULT_half_deleted_is_seen
     deletion->loaded->run->core->is_deleting = true;
 #endif
     batch_delete_range(batch, ROW_PENDING, prefix, deletion->pending_to);
@@ -182,18 +193,19 @@ delete_portion(struct deletion *deletion)
     ticket_t ticket = tenure_submit(tenure, batch);
     struct aftermath *aftermath = workflow_add_aftermath(tenure, deletion->workflow, ticket);
     aftermath_add_run(aftermath, deletion->loaded);
-    mark(deletion->is_last ? "run_deleted" : "run_deleted_in_part");
+    probe(deletion->is_last ? "run_deleted" : "run_deleted_in_part");
     return ticket;
 }
 
 /* --- not yet ---- */
 
-/* Another alarm. No yield. */
+/* Another wake-up timer. No yield. */
 static ticket_t
 put_off(struct deletion *deletion)
 {
     struct tenure *tenure = deletion->tenure;
     struct run *run = deletion->loaded->run;
+    check(!run_is_open(run) && !deletion->is_forced);
     tenure_renew_range(tenure);
     struct effects effects = {.alarm_row_old = run->core->alarm_row,
                               .alarm_time_old = run->core->alarm_time,
@@ -202,25 +214,25 @@ put_off(struct deletion *deletion)
     run->core->alarm_row = effects.alarm_row;
     run->core->alarm_time = effects.alarm_time;
     struct batch *batch = tenure_batch(tenure, deletion->arena);
-    alarms_put(tenure, run, &effects, batch);
+    wakeups_put(tenure, run, &effects, batch);
     run_put_row(batch, run);
     ticket_t ticket = tenure_submit(tenure, batch);
     struct aftermath *aftermath = workflow_add_aftermath(tenure, deletion->workflow, ticket);
     aftermath_add_run(aftermath, deletion->loaded);
-    mark("deletion_waits_for_children");
+    probe("deletion_waits_for_children");
     return ticket;
 }
 
 /* --- all of it ---- */
 
-/* Is it a closed run that has to go by this alarm? *is_closed is said for others too. */
+/* Is it a closed run that has to go by this wake-up timer? *is_closed is said for others too. */
 static bool
 is_due(const struct deletion *deletion, uint64_t row, bool *is_closed)
 {
     const struct run *run = deletion->loaded == NULL ? NULL : deletion->loaded->run;
     *is_closed = run == NULL || !run_is_open(run);
-    bool is_alarm = deletion->is_forced || (run != NULL && run->core->alarm_row == row);
-    return run != NULL && *is_closed && is_alarm;
+    bool is_wakeup = deletion->is_forced || (run != NULL && run->core->alarm_row == row);
+    return run != NULL && *is_closed && is_wakeup;
 }
 
 /* Under the lock. *ticket: of the portion, 0: none is left. Yields. */
@@ -228,6 +240,7 @@ static struct error *
 delete_locked(struct deletion *deletion, uint64_t row, bool *is_closed, ticket_t *ticket)
 {
     struct tenure *tenure = deletion->tenure;
+    check(!deletion->is_last && deletion->workflow->lock.owner == fiber_self());
     *ticket = 0;
     struct error *err = workflow_load_current(tenure, deletion->workflow, deletion->arena);
     if (err == NULL)

@@ -3,19 +3,27 @@
  *   NOT OWNED --take--> OWNED --a commit fails--> NOT OWNED --take--> ...
  *
  * Taking raises the guard of the partition first, with a commit that writes nothing else: from then
- * on no older owner writes, so what is read next (the shard record, outbox, alarms) stays true.
- * The record says which version of the domains was handled: whoever has not heard of that yet
- * waits. Then a tenure begins (inside.h), and its first batch is the shard record.
+ * on no older owner writes, so what is read next (the shard record, outbox, wake-up timers) stays
+ * true. The record says which version of the domains was handled: an owner that has not heard of
+ * that yet waits. Then a tenure begins (inside.h), and its first batch is the shard record.
  *
- * A failed commit ends the tenure at once: everything known is dropped, whoever waits gets the
+ * A failed commit ends the tenure at once: everything known is dropped, those who wait get the
  * writer's error, watchers hear that it is lost. The tenure is buried by a fiber when all who were
  * in it have left. A shard that nobody else may own is taken again by a fiber that does not give
  * up; else the next call takes it. */
 #include "base/check.h"
 #include "base/memory.h"
+#include "engine/shard/applied_domains.h"
+#include "engine/shard/feed_state.h"
 #include "engine/shard/inside.h"
+#include "engine/shard/metrics.h"
+#include "engine/shard/outbox_state.h"
+#include "engine/shard/outgoing_state.h"
+#include "engine/shard/reservations.h"
+#include "engine/shard/wakeups.h"
+#include "engine/shard/workflows.h"
 #include "fiber/clock.h"
-#include "fiber/mark.h"
+#include "fiber/probe.h"
 #include "wire/errors.h"
 #include "wire/message.h"
 
@@ -32,19 +40,32 @@ shard_new(const struct shard_options *options)
     own->runs_max = own->runs_max == 0 ? RUNS_MAX : own->runs_max;
     own->batches_max = own->batches_max == 0 ? BATCHES_MAX : own->batches_max;
     own->transfers_max = own->transfers_max == 0 ? TRANSFERS_MAX : own->transfers_max;
-    own->alarms_max = own->alarms_max == 0 ? ALARMS_MAX : own->alarms_max;
-    check(own->transfers_max >= 2 && own->alarms_max >= 4);
+    own->wakeups_max = own->wakeups_max == 0 ? WAKEUPS_MAX : own->wakeups_max;
+    check(own->transfers_max >= 2 && own->wakeups_max >= 4);
+    check((own->reservations.ask == NULL) == (own->reservations.end == NULL));
+    shard->loop = loop_self();
     shard->partition = PARTITION_OF_SHARD(own->number);
     random_seed(&shard->random, entropy_u64());
     fiber_mutex_init(&shard->taking);
     fiber_cond_init(&shard->changed);
     latch_init(&shard->busy, 0);
-    latch_init(&shard->errands, 0);
+    latch_init(&shard->cross_tasks, 0);
     shard->limits = limits_new(&(struct limits_options){
         .dynamic = own->dynamic, .log = own->log, .metrics = own->metrics});
-    view_listen(shard);
-    figures_init(shard);
+    applied_domains_listen(shard);
+    shard_metrics_init(shard);
     return shard;
+}
+
+/* A tenure that is over is nobody's any more; whatever the shard started is counted. */
+void
+shard_check(const struct shard *shard)
+{
+    const struct tenure *tenure = shard->tenure;
+    check(shard->loop == loop_self());
+    check(tenure == NULL || (tenure->shard == shard && !tenure->is_over));
+    check(!shard->is_retaking || shard->busy.open > 0);
+    check(shard->failures == 0 || shard->take_time > 0);
 }
 
 bool
@@ -85,17 +106,18 @@ void
 shard_lose(struct tenure *tenure, const struct error *failure)
 {
     struct shard *shard = tenure->shard;
+    shard_check(shard);
     if (tenure->failure == NULL)
         tenure->failure = error_copy(tenure->arena, failure);
     if (tenure->is_over) /* known already, or we are closing */
         return;
-    mark("shard_lost");
+    probe("shard_lost");
     log_warn(shard->options.log, "Shard was lost.", log_number("shard-id", shard->options.number),
              log_number("shard-range-id", (int64_t)tenure->range_id), log_error(failure));
-    if (shard->figures.metrics != NULL)
-        counter_add(shard->figures.lost, 1);
+    if (shard->shard_metrics.metrics != NULL)
+        counter_add(shard->shard_metrics.lost, 1);
     list_each(node, &tenure->markers.due)
-        figures_marker_failed(shard);
+        metrics_marker_failed(shard);
     if (writer_durable(tenure->writer) == 0) /* somebody was faster: do not fight for it */
         note_failed_take(shard, failure);
     tenure_end(tenure);
@@ -108,19 +130,20 @@ shard_lose(struct tenure *tenure, const struct error *failure)
 
 /* On the loop's own stack, in order of the tickets. */
 static void
-tenure_told(void *context, ticket_t durable, const struct error *failure)
+tenure_on_durable(void *context, ticket_t durable, const struct error *failure)
 {
     struct tenure *tenure = context;
+    check(durable <= writer_newest(tenure->writer));
     if (failure != NULL) {
         shard_lose(tenure, failure);
         return;
     }
     tenure->shard->failures = 0;
     workflows_release(tenure, durable);
-    claims_release(tenure, durable);
+    reservations_release(tenure, durable);
     outbox_release(tenure, durable);
-    view_release(tenure, durable);
-    visible_release(tenure, durable);
+    applied_domains_release(tenure, durable);
+    visibility_release(tenure, durable);
     replicate_release(tenure, durable);
 }
 
@@ -137,6 +160,7 @@ raise_guard(struct shard *shard, struct arena *arena, uint64_t *range_id)
             return err;
         struct batch *batch = batch_new(arena, shard->partition, guard + 1);
         *range_id = guard + 1;
+        check(*range_id < UINT64_MAX >> RANGE_BITS); /* else numbers would begin again */
         err = store_commit(shard->options.store, batch, guard, arena);
         bool is_race = err != NULL && err->kind == ERR_FENCED; /* another host was faster */
         if (!is_race || attempt == RAISE_ATTEMPTS)
@@ -159,14 +183,15 @@ shard_begin(struct shard *shard, struct arena *arena)
         return err != NULL ? err
                            : error_new(arena, ERR_UNAVAILABLE, "The server is shutting down.");
     }
+    check(shard->tenure == NULL && tenure->users.open == 0);
     shard->tenure = tenure;
-    writer_on_durable(tenure->writer, tenure_told, tenure);
+    writer_on_durable(tenure->writer, tenure_on_durable, tenure);
     tenure_submit(tenure, tenure_batch(tenure, arena)); /* the shard record */
     markers_resume(tenure);
     tenure_start_fiber(tenure, "shard outbox", outbox_fiber, tenure);
-    tenure_start_fiber(tenure, "shard alarms", alarms_fiber, tenure);
-    if (shard->options.lists.give != NULL)
-        tenure_start_fiber(tenure, "shard lists", visible_fiber, tenure);
+    tenure_start_fiber(tenure, "shard wake-up timers", wakeups_fiber, tenure);
+    if (shard->options.visibility.give != NULL)
+        tenure_start_fiber(tenure, "shard visibility", visibility_fiber, tenure);
     if (shard->options.group != NULL && cluster_group_has_peers(shard->options.group))
         tenure_start_fiber(tenure, "shard peers", replicate_watch_fiber, tenure);
     return NULL;
@@ -176,6 +201,7 @@ shard_begin(struct shard *shard, struct arena *arena)
 static struct error *
 shard_take_locked(struct shard *shard, struct arena *arena)
 {
+    check(shard->taking.owner == fiber_self());
     if (shard->tenure != NULL)
         return NULL;
     if (shard->is_closing)
@@ -185,16 +211,17 @@ shard_take_locked(struct shard *shard, struct arena *arena)
         note_failed_take(shard, err);
         return err;
     }
-    mark("shard_taken");
+    probe("shard_taken");
     log_info(shard->options.log, "Shard taken.", log_number("shard-id", shard->options.number),
              log_number("shard-range-id", (int64_t)shard->tenure->range_id));
-    figures_taken(shard);
+    metrics_taken(shard);
     return NULL;
 }
 
 struct error *
 shard_take(struct shard *shard, struct arena *arena)
 {
+    shard_check(shard);
     if (shard->tenure != NULL)
         return NULL;
     struct error *err = fiber_mutex_lock(&shard->taking, arena);
@@ -218,10 +245,11 @@ retake_fiber(void *argument)
         }
         struct error *err = shard_take(shard, arena);
         if (err == NULL)
-            mark("shard_taken_again");
+            probe("shard_taken_again");
         arena_reset(arena);
     }
     arena_free(arena);
+    check(shard->is_retaking);
     shard->is_retaking = false;
     latch_done(&shard->busy);
 }
@@ -234,12 +262,13 @@ shard_take_for_call(struct shard *shard, struct arena *arena)
         return error_new(arena, ERR_UNAVAILABLE, "Shard %u cannot be taken, try again.",
                          shard->options.number);
     struct error *err = shard_take(shard, arena);
-    return err == NULL ? NULL : tenure_told_error(err, arena);
+    return err == NULL ? NULL : tenure_caller_error(err, arena);
 }
 
 struct error *
 tenure_enter(struct shard *shard, uint64_t range_id, struct arena *arena, struct tenure **entered)
 {
+    shard_check(shard);
     if (range_id == 0) {
         struct error *err = shard_take_for_call(shard, arena);
         if (err != NULL)
@@ -272,9 +301,11 @@ flush_deletes(struct tenure *tenure)
 void
 shard_close(struct shard *shard)
 {
+    shard_check(shard);
+    check(!shard->is_closing);
     shard->is_closing = true;
     domains_unlisten(&shard->listener);
-    shard->runs_errands = false;
+    shard->runs_cross_tasks = false;
     fiber_cond_broadcast(&shard->changed);
     if (shard->tenure != NULL) {
         flush_deletes(shard->tenure);
@@ -282,12 +313,13 @@ shard_close(struct shard *shard)
     }
     latch_wait(&shard->busy);
     check(shard->tenure == NULL && shard->taking.owner == NULL);
-#ifdef CADENZA_PLANT_stale_cache_kept
+    check(!shard->is_retaking && shard->cross_tasks.open == 0 && shard->archiving == 0);
+#ifdef CADENZA_FAULT_stale_cache_kept
     if (shard->buried != NULL)
         tenure_free(shard->buried);
 #endif
     limits_free(shard->limits);
-    figures_free(shard);
+    shard_metrics_free(shard);
     memory_free(shard);
 }
 
@@ -306,7 +338,8 @@ struct shard_state
 shard_state(const struct shard *shard)
 {
     const struct tenure *tenure = shard->tenure;
-    if (tenure == NULL || tenure->is_over)
+    shard_check(shard);
+    if (tenure == NULL)
         return (struct shard_state){0};
     return (struct shard_state){
         .is_owned = true,
@@ -315,9 +348,9 @@ shard_state(const struct shard *shard)
         .transfers = map64_count(tenure->outbox.known),
         .transfers_held = count_held(&tenure->outbox),
         .has_unread_transfers = tenure->outbox.unread_from != 0,
-        .alarms = map64_count(tenure->alarms.by_row),
-        .alarms_held = tenure->alarms.held_count,
-        .alarm_level = tenure->alarms.level,
+        .wakeups = map64_count(tenure->wakeups.by_row),
+        .wakeups_held = tenure->wakeups.held_count,
+        .wakeup_level = tenure->wakeups.level,
     };
 }
 
@@ -325,7 +358,8 @@ void
 shard_give_up(struct shard *shard)
 {
     scoped(arena_drop) struct arena *arena = arena_new(0);
-    if (shard->tenure != NULL && !shard->tenure->is_over)
+    shard_check(shard);
+    if (shard->tenure != NULL)
         shard_lose(shard->tenure, error_new(arena, ERR_UNAVAILABLE, "an operator closed shard %u",
                                             shard->options.number));
 }

@@ -10,8 +10,8 @@
  * 2. An entry with an undurable batch is pinned and never read from the store.
  * 3. A row of the outbox is known here exactly as long as it is in the store and this owner is to
  *    see it through: so each is deleted exactly once.
- * 4. The alarm of a run is never later than run_next_deadline. A closed run is deleted after its
- *    retention: nobody who asks finds it any more.
+ * 4. The wake-up timer of a run is never later than run_next_deadline. A closed run is deleted
+ * after its retention: nobody who asks finds it any more.
  * 5. A step is decided on the domains as they are at the version that stands in the shard record
  *    with it or before it in the log: no step that follows a change was decided before it, nor by
  *    an owner that has not heard of it. */
@@ -23,11 +23,11 @@
 #include "base/metrics.h"
 #include "cluster/group.h"
 #include "domain/domains.h"
+#include "engine/branches/branches.h"
 #include "engine/command/command.h"
 #include "engine/limits/limits.h"
-#include "engine/ndc/branches.h"
 #include "route/archive.h"
-#include "route/claim.h"
+#include "route/reservation.h"
 #include "route/task.h"
 #include "route/visible.h"
 #include "uber/cadence/admin/v1/replication.pb-c.h"
@@ -41,7 +41,7 @@ struct task_port {
 };
 
 /* Work on another workflow that a row of the outbox asks for. */
-struct errand {
+struct cross_task {
     uint64_t range_id, row;
     const STORED(TransferRow) *transfer; /* the row */
     uint64_t cursor; /* of work in portions: where this one begins, then where the next one does */
@@ -49,10 +49,10 @@ struct errand {
     bool is_repeat;  /* somebody may have done it before, as a whole or in part */
 };
 /* Who does it; filled by engine.c or a test. */
-struct errand_port {
+struct cross_task_port {
     /* On the shard's loop, in a fiber with a deadline. Yields. It may have been done before, as a
      * whole or in part. An error: it is tried again later. */
-    struct error *(*run)(void *context, struct errand *errand, struct arena *arena);
+    struct error *(*run)(void *context, struct cross_task *cross_task, struct arena *arena);
     void *context;
 };
 
@@ -65,18 +65,20 @@ struct shard_options {
     const struct log *log;
     struct metrics *metrics;
     struct task_port tasks;
-    struct claim_port claims;    /* may be empty: then tasks wait for polls at their lists alone */
-    struct errand_port errands;  /* may be empty: then such rows wait */
-    struct visible_port lists;   /* may be empty: then such rows stay */
-    struct search_port search;   /* may be empty: then all search attributes are fine */
-    struct archive_port archive; /* may be empty: then nothing is archived */
-    const char *host;            /* who we are, for the shard record */
-    bool is_alone;               /* nobody else may own it: taken again at once when it was lost */
-    size_t runs_max;             /* cached runs, about; 0: a default */
-    size_t batches_max;          /* that wait to be committed; 0: a default */
+    struct reservation_port
+        reservations; /* may be empty: then tasks wait for polls at their lists alone */
+    struct cross_task_port cross_tasks; /* may be empty: then such rows wait */
+    struct visible_port visibility;     /* may be empty: then such rows stay */
+    struct search_port search;          /* may be empty: then all search attributes are fine */
+    struct archive_port archive;        /* may be empty: then nothing is archived */
+    const char *host;                   /* who we are, for the shard record */
+    bool is_alone;      /* nobody else may own it: taken again at once when it was lost */
+    size_t runs_max;    /* cached runs, about; 0: a default */
+    size_t batches_max; /* that wait to be committed; 0: a default */
     size_t
-        transfers_max; /* rows of the outbox in memory; 0: a default. The others are read later */
-    size_t alarms_max; /* alarms in memory; 0: a default. Later ones are read when they come near */
+        transfers_max;  /* rows of the outbox in memory; 0: a default. The others are read later */
+    size_t wakeups_max; /* wake-up timers in memory; 0: a default. Later ones are read when they
+                           come near */
 };
 
 struct shard;
@@ -86,7 +88,8 @@ struct shard *shard_new(const struct shard_options *options);
 /* Takes ownership: raises the range id, reads the outbox, begins to work it off. Yields. Harmless
  * when it is ours already. Errors: the store's. */
 must_use struct error *shard_take(struct shard *shard, struct arena *arena);
-/* Stops, waits for what is in flight, frees. Nobody may call any more. Yields; deaf to cancel. */
+/* Stops, waits for what is in flight, frees. Nobody may call any more. Yields; ignores
+ * cancellation. */
 void shard_close(struct shard *shard);
 bool shard_is_owned(const struct shard *shard);
 /* The notification version of the domains that its steps are decided on; 0: not owned. */
@@ -129,7 +132,8 @@ struct shard_step {
     bool may_signal;       /* a start: an open run is signalled in its place */
     bool begins_anew;      /* a reset: the next run has the id, also if the current one is closed */
     bool is_call;          /* of a client: the limit of the workflow id holds (shard_admit) */
-    bool ignores_activity; /* decide even where the domain is not active (none yet do) */
+    bool ignores_activity; /* decide even where the domain is not active (events of other clusters)
+                            */
     uint64_t range_id; /* only if the shard still has this one (a task's); 0: any, take it if not
                           owned. Else ERR_SHARD_OWNERSHIP_LOST */
     /* The task that the step starts: where its run is not active the shard keeps it and offers it
@@ -184,9 +188,9 @@ const STORED(CurrentRecord) *shard_reader_current(const struct shard_reader *rea
  * the run itself until the step ends. */
 must_use struct error *shard_reader_run(struct shard_reader *reader, const char *run_id,
                                         const struct run **run);
-/* Batches from where one begins, as store_read_line_on. */
+/* Batches from where one begins, as store_read_lineage_on. */
 struct history_range_wanted {
-    struct history_line line;
+    struct history_lineage lineage;
     int64_t from_event_id, to_event_id;
     size_t bytes_max;
 };
@@ -206,7 +210,8 @@ must_use struct error *shard_reader_write(struct shard_reader *reader,
                                           const struct history_branch *branch,
                                           const struct history_node *nodes, size_t count);
 /* What applying old events may look at: the domain, settings, chance. Does not yield. */
-must_use struct error *shard_reader_facts(struct shard_reader *reader, struct facts *facts);
+must_use struct error *shard_reader_context(struct shard_reader *reader,
+                                            struct run_context *context);
 
 /* A reset (A-199 … A-207): *run_id is the run that it made. Errors: those of a step, of command.h.
  */
@@ -223,14 +228,14 @@ must_use struct error *shard_reset(struct shard *shard, const struct shard_reset
  * is gone already: no error. On the shard's loop. Yields. Errors: as a step. */
 must_use struct error *shard_remove(struct shard *shard, const struct run_key *key,
                                     struct arena *arena);
-/* Deletes a run, or what there is of it, if what is stored of it cannot be right; see mend.c.
+/* Deletes a run, or what there is of it, if what is stored of it cannot be right; see repair.c.
  * Without a run id the current one is meant. On the shard's loop. Yields. Errors: as a step. */
-struct shard_mended {
+struct shard_repaired {
     bool was_corrupt;
     bool is_history_left; /* nobody knows which of the histories in its tree are its own */
 };
-must_use struct error *shard_mend(struct shard *shard, const struct run_key *key,
-                                  struct arena *arena, struct shard_mended *mended);
+must_use struct error *shard_repair(struct shard *shard, const struct run_key *key,
+                                    struct arena *arena, struct shard_repaired *repaired);
 /* Replaces an open run by what its history says (rebuild.c). On the shard's loop. Yields. Errors:
  * ERR_ENTITY_NOT_EXISTS; ERR_BAD_REQUEST, it is closed; ERR_SERVICE_BUSY, not now; ERR_CORRUPT, its
  * history does not fit. */
@@ -240,13 +245,15 @@ struct run_rebuilt {
 };
 must_use struct error *shard_rebuild(struct shard *shard, const struct run_key *key,
                                      struct arena *arena, struct run_rebuilt *outcome);
-/* Takes in a batch that another cluster decided: see engine/foreign.h. On the shard's loop. Yields.
- * Errors: ERR_BAD_REQUEST, it can be of no history here; ERR_ENTITY_NOT_EXISTS (no such domain);
- * those of a step. */
-struct foreign_events;
-struct foreign_outcome;
-must_use struct error *shard_apply_foreign(struct shard *shard, const struct foreign_events *events,
-                                           struct arena *arena, struct foreign_outcome *outcome);
+/* Takes in a batch that another cluster decided: see engine/replicated.h. On the shard's loop.
+ * Yields. Errors: ERR_BAD_REQUEST, it can be of no history here; ERR_ENTITY_NOT_EXISTS (no such
+ * domain); those of a step. */
+struct replicated_events;
+struct replicated_outcome;
+must_use struct error *shard_apply_replicated(struct shard *shard,
+                                              const struct replicated_events *events,
+                                              struct arena *arena,
+                                              struct replicated_outcome *outcome);
 
 /* Calls `look` with the run under the lock; it copies what it needs, without a yield. Then waits
  * until all that it saw is durable. Errors: as above, ERR_ENTITY_NOT_EXISTS. */
@@ -263,8 +270,8 @@ must_use struct error *shard_look_surely(struct shard *shard, const struct run_k
 
 /* What the runs of a shard wait for, for those who want to skip time (idle.c). */
 struct shard_idle {
-    bool is_busy;     /* something is under way: a step, an errand, a task that a worker has or may
-                         get */
+    bool is_busy; /* something is under way: a step, a cross-workflow task, a task that a worker has
+                     or may get */
     bool is_timed;    /* some run waits for a time: a timer, the next attempt, a delayed start */
     int64_t next;     /* wall clock: when the first open run wants something; INT64_MAX: never */
     uint64_t changes; /* differs from an earlier look if something happened in between */
@@ -276,10 +283,10 @@ void shard_look_idle(struct shard *shard, struct shard_idle *idle, struct arena 
 void shard_clock_jumped(struct shard *shard);
 
 /* Makes a request durable (TRANSFER_TYPE_REQUEST: domain, workflow id and the request are set) that
- * is an errand from then on: those of one workflow id are done in the order in which they were
- * accepted. `row` lives in the arena. Yields. Errors: ERR_SERVICE_BUSY (no room, nothing was done),
- * ERR_SHARD_OWNERSHIP_LOST, ERR_UNAVAILABLE (try again; it may have been done), ERR_DEADLINE,
- * ERR_CANCELLED. */
+ * is a cross-workflow task from then on: those of one workflow id are done in the order in which
+ * they were accepted. `row` lives in the arena. Yields. Errors: ERR_SERVICE_BUSY (no room, nothing
+ * was done), ERR_SHARD_OWNERSHIP_LOST, ERR_UNAVAILABLE (try again; it may have been done),
+ * ERR_DEADLINE, ERR_CANCELLED. */
 must_use struct error *shard_accept(struct shard *shard, STORED(TransferRow) *row,
                                     struct arena *arena);
 
@@ -292,24 +299,24 @@ void shard_task_done(struct shard *shard, uint64_t range_id, uint64_t row);
 
 /* From now on rows that are work on other workflows are worked off: all other shards can be asked.
  * On the shard's loop. */
-void shard_run_errands(struct shard *shard);
+void shard_run_cross_tasks(struct shard *shard);
 /* No more of them, and those under way have ended. Before any shard is closed. Yields; deaf to
  * cancel. */
-void shard_stop_errands(struct shard *shard);
+void shard_stop_cross_tasks(struct shard *shard);
 
-/* --- lists of runs -----------------------------------------------------------------------------
+/* --- visibility -----------------------------------------------------------------------------
  */
 
-/* Of what was handed over the lists have rows up to `fed`; those up to `safe` stay there whatever
+/* Of what was handed over visibility has rows up to `fed`; those up to `safe` stay there whatever
  * crashes, so their rows may go. On the shard's loop. */
-void shard_visible_told(struct shard *shard, uint64_t fed, uint64_t safe);
-/* Waits until the lists have all that was committed before the call, by whichever owner. On the
+void shard_visibility_stored(struct shard *shard, uint64_t fed, uint64_t safe);
+/* Waits until visibility has all that was committed before the call, by whichever owner. On the
  * shard's loop. Yields. Errors: as shard_look_surely. */
-must_use struct error *shard_visible_wait(struct shard *shard, struct arena *arena);
-/* Makes the shard's part of the lists anew from its runs, and waits until they have it. *runs are
+must_use struct error *shard_visibility_wait(struct shard *shard, struct arena *arena);
+/* Rebuilds the shard's part of visibility from its runs, and waits until it is there. *runs are
  * how many it has. On the shard's loop. Yields. Errors: as shard_look; the store's. */
-must_use struct error *shard_visible_rebuild(struct shard *shard, struct arena *arena,
-                                             uint64_t *runs);
+must_use struct error *shard_visibility_rebuild(struct shard *shard, struct arena *arena,
+                                                uint64_t *runs);
 
 /* --- other clusters (replicate.c) ---------------------------------------------------------------
  */
@@ -367,13 +374,14 @@ struct replication_watch {
 /* Fires at once (before it returns) if there is something already, or the shard is not owned. */
 void shard_watch_replication(struct shard *shard, struct replication_watch *watch);
 
-/* What a cluster sent and cannot be applied (ROW_DEAD_LETTER): parked, all of a source or up to a
- * number forgotten. Durable when they return. On the shard's loop. Yield. Errors: as shard_accept.
+/* What a cluster sent and cannot be applied (ROW_DEAD_LETTER): kept as a dead letter; all of a
+ * source or up to a number forgotten. Durable when they return. On the shard's loop. Yield. Errors:
+ * as shard_accept.
  */
-must_use struct error *shard_park(struct shard *shard, const char *source, uint64_t row,
-                                  STORED(DeadLetterRow) *letter, struct arena *arena);
-must_use struct error *shard_unpark(struct shard *shard, const char *source, uint64_t from,
-                                    uint64_t to, struct arena *arena);
+must_use struct error *shard_put_dead_letter(struct shard *shard, const char *source, uint64_t row,
+                                             STORED(DeadLetterRow) *letter, struct arena *arena);
+must_use struct error *shard_forget_dead_letters(struct shard *shard, const char *source,
+                                                 uint64_t from, uint64_t to, struct arena *arena);
 
 /* --- waiting for news of a run
  * -------------------------------------------------------------------- */
@@ -439,8 +447,8 @@ struct shard_state {
     size_t runs;                      /* and workflow ids */
     size_t transfers, transfers_held; /* rows of the outbox; of them not active here */
     bool has_unread_transfers;        /* others are in the store only */
-    size_t alarms, alarms_held;
-    int64_t alarm_level; /* wall clock: whatever was due before it has rung */
+    size_t wakeups, wakeups_held;
+    int64_t wakeup_level; /* wall clock: whatever was due before it has fired */
 };
 struct shard_state shard_state(const struct shard *shard);
 /* Ends its ownership, if it has it, as if a commit had failed. */

@@ -1,16 +1,24 @@
 /* step.c - one step of a workflow id: lock, load, decide, adopt, submit, unlock; then wait.
  *
- * From the moment the facts are made until the batch is submitted nothing yields: the order in
- * memory is the order in the log. The lock is free before the batch is durable, so the next step of
- * the id gathers into the same group. What a caller is told, a refusal too, waits for the newest
+ * From the moment the step context is made until the batch is submitted nothing yields: the order
+ * in memory is the order in the log. The lock is free before the batch is durable, so the next step
+ * of the id gathers into the same group. What a caller is told, a refusal too, waits for the newest
  * ticket of the id: it was decided on that. A caller that gives up waiting undoes nothing. */
+#include "engine/shard/step.h"
 #include "base/check.h"
 #include "base/memory.h"
 #include "domain/active.h"
-#include "engine/ndc/runs.h"
+#include "engine/branches/runs.h"
+#include "engine/shard/applied_domains.h"
+#include "engine/shard/context.h"
+#include "engine/shard/handover.h"
 #include "engine/shard/inside.h"
+#include "engine/shard/outbox_state.h"
+#include "engine/shard/reservations.h"
+#include "engine/shard/step_batch.h"
+#include "engine/shard/workflows.h"
 #include "fiber/clock.h"
-#include "fiber/mark.h"
+#include "fiber/probe.h"
 #include "wire/errors.h"
 #include "wire/message.h"
 
@@ -18,18 +26,18 @@
 #define START_LOCK_WAIT (500 * NS_PER_MS) /* of a start, for another one of the same id */
 
 /* A step on its way. */
-struct visit {
+struct step_call {
     struct tenure *tenure;
     const struct shard_step *wanted;
     struct arena *arena;
     struct workflow *workflow; /* locked */
-    struct loaded_run *loaded; /* the run of the wish; NULL: none */
-    struct step_facts facts;
+    struct loaded_run *loaded; /* the run of the request; NULL: none */
+    struct step_context context;
     struct step step;
-    struct claims claims;
+    struct reservations reservations;
     ticket_t ticket;  /* to wait for */
     bool is_decided;  /* `decide` was asked, and something may have been done */
-    bool must_commit; /* even if the command did nothing: the alarm has rung */
+    bool must_commit; /* even if the command did nothing: the wake-up timer has fired */
 };
 
 /* --- before: lock and load ---- */
@@ -37,37 +45,40 @@ struct visit {
 /* A start that waits long for the lock waits for another start whose reads are slow: it is told so
  * while its caller still listens (A-046). */
 static struct error *
-visit_lock(struct visit *visit)
+step_call_lock(struct step_call *step_call)
 {
-    const struct shard_step *wanted = visit->wanted;
+    const struct shard_step *wanted = step_call->wanted;
     int64_t deadline = fiber_deadline(), latest = clock_monotonic() + START_LOCK_WAIT;
     if (wanted->may_be_missing && latest < deadline)
         fiber_set_deadline(latest);
-    struct error *err = workflow_lock(visit->tenure, &wanted->key, visit->arena, &visit->workflow);
+    struct error *err =
+        workflow_lock(step_call->tenure, &wanted->key, step_call->arena, &step_call->workflow);
     fiber_set_deadline(deadline);
     if (err == NULL || err->kind != ERR_DEADLINE || !wanted->may_be_missing)
         return err;
-    mark("start_waited_too_long");
-    return errors_service_busy(visit->arena, NULL,
+    probe("start_waited_too_long");
+    return errors_service_busy(step_call->arena, NULL,
                                "an outstanding start workflow request is in-progress. Failed to "
                                "acquire the resource.");
 }
 
 static struct error *
-visit_load(struct visit *visit)
+step_call_load(struct step_call *step_call)
 {
-    const struct shard_step *wanted = visit->wanted;
-    struct error *err = workflow_load_current(visit->tenure, visit->workflow, visit->arena);
+    const struct shard_step *wanted = step_call->wanted;
+    struct error *err =
+        workflow_load_current(step_call->tenure, step_call->workflow, step_call->arena);
     if (err != NULL || !wanted->needs_run)
         return err;
     const char *run_id = wanted->key.run_id;
-    if (run_id[0] == '\0' && visit->workflow->current != NULL)
-        run_id = arena_text(visit->arena, visit->workflow->current->run_id);
+    if (run_id[0] == '\0' && step_call->workflow->current != NULL)
+        run_id = arena_text(step_call->arena, step_call->workflow->current->run_id);
     if (run_id[0] == '\0')
         return NULL;
-    err = workflow_load_run(visit->tenure, visit->workflow, run_id, visit->arena, &visit->loaded);
-    if (visit->loaded != NULL && visit->loaded->run->core->is_deleting)
-        visit->loaded = NULL; /* as good as gone */
+    err = workflow_load_run(step_call->tenure, step_call->workflow, run_id, step_call->arena,
+                            &step_call->loaded);
+    if (step_call->loaded != NULL && step_call->loaded->run->core->is_deleting)
+        step_call->loaded = NULL; /* as good as gone */
     return err;
 }
 
@@ -85,48 +96,50 @@ not_found(const struct run_key *key, struct arena *arena)
 /* What is read from the store must have all that is in memory, and what is in memory must be all:
  * a refusal says what the run has not, and an owner that was overtaken cannot know. */
 static struct error *
-visit_prepare(struct visit *visit)
+step_call_prepare(struct step_call *step_call)
 {
-    struct tenure *tenure = visit->tenure;
-    struct shard_reader reader = {tenure, visit->workflow, visit->arena};
-    struct error *err = tenure_wait(tenure, visit->workflow->newest, visit->arena);
+    struct tenure *tenure = step_call->tenure;
+    struct shard_reader reader = {tenure, step_call->workflow, step_call->arena};
+    check(step_call->workflow->has_current);
+    struct error *err = tenure_wait(tenure, step_call->workflow->newest, step_call->arena);
     if (err == NULL)
-        err = tenure_check_owned(tenure, visit->arena);
+        err = tenure_check_owned(tenure, step_call->arena);
     if (err == NULL)
-        err = visit->wanted->prepare(visit->wanted->context, &reader);
-    return err == NULL && tenure->is_over ? tenure_error(tenure, visit->arena) : err;
+        err = step_call->wanted->prepare(step_call->wanted->context, &reader);
+    return err == NULL && tenure->is_over ? tenure_error(tenure, step_call->arena) : err;
 }
 
 /* --- deciding: no yields ---- */
 
 static struct error *
-refuse_without_room(struct visit *visit)
+refuse_without_room(struct step_call *step_call)
 {
-    mark("shard_without_room");
-    visit->ticket = 0; /* says nothing about the id */
-    return errors_service_busy(visit->arena, "", "Too many changes of shard %u are waiting.",
-                               visit->tenure->shard->options.number);
+    probe("shard_without_room");
+    step_call->ticket = 0; /* says nothing about the id */
+    return errors_service_busy(step_call->arena, "", "Too many changes of shard %u are waiting.",
+                               step_call->tenure->shard->options.number);
 }
 
 /* A run that lost its workflow id is changed by events of other clusters alone (E-043). */
 static struct error *
-check_zombie(const struct visit *visit)
+check_zombie(const struct step_call *step_call)
 {
-    if (visit->loaded == NULL || !run_is_zombie(visit->loaded->run) ||
-        visit->wanted->ignores_activity) /* that is one of those */
+    if (step_call->loaded == NULL || !run_is_zombie(step_call->loaded->run) ||
+        step_call->wanted->ignores_activity) /* that is one of those */
         return NULL;
-    mark("zombie_refused");
-    if (visit->wanted->task != NULL)
-        return not_found(&visit->wanted->key, visit->arena); /* its task is void */
-    return error_new(visit->arena, ERR_ALREADY_COMPLETED, "workflow execution already completed");
+    probe("zombie_refused");
+    if (step_call->wanted->task != NULL)
+        return not_found(&step_call->wanted->key, step_call->arena); /* its task is void */
+    return error_new(step_call->arena, ERR_ALREADY_COMPLETED,
+                     "workflow execution already completed");
 }
 
 /* Does the run that a start begins belong to the same as the one that has the id? */
 static bool
-belongs_to_same(const struct visit *visit)
+belongs_to_same(const struct step_call *step_call)
 {
-    const API(ClusterAttribute) *has = visit->workflow->current->cluster_attribute;
-    struct cluster_attribute wanted = cluster_attribute_of(visit->wanted->policy);
+    const API(ClusterAttribute) *has = step_call->workflow->current->cluster_attribute;
+    struct cluster_attribute wanted = cluster_attribute_of(step_call->wanted->policy);
     struct cluster_attribute current = {0};
     if (has != NULL)
         current = (struct cluster_attribute){has->scope, has->name};
@@ -142,97 +155,101 @@ is_open_state(STORED(RunState) state)
 
 /* A run of another attribute than the current one's is to have the id: it begins after all of that
  * one's (the clocks of clusters differ), and no run of its own has a later version: else every
- * cluster would give the id to another run (ndc/runs.h). */
+ * cluster would give the id to another run (branches/runs.h). */
 static struct error *
-check_rivals(struct visit *visit, bool begins)
+check_candidates(struct step_call *step_call, bool begins)
 {
-    const API(ActiveClusterSelectionPolicy) *policy = visit->wanted->policy;
-    struct facts *facts = &visit->facts.of_begun;
-    struct contenders contenders = contenders_read(visit->workflow->current, visit->arena);
-    int64_t latest = contenders_latest_start(&contenders);
-    if (facts->now <= latest)
-        facts->now = latest + 1;
+    const API(ActiveClusterSelectionPolicy) *policy = step_call->wanted->policy;
+    struct run_context *context = &step_call->context.of_begun;
+    struct candidates candidates = candidates_read(step_call->workflow->current, step_call->arena);
+    int64_t latest = candidates_latest_start(&candidates);
+    if (context->now <= latest)
+        context->now = latest + 1;
     const STORED(Contender) *newest =
-        contenders_find(&contenders, policy == NULL ? NULL : policy->cluster_attribute);
+        candidates_find(&candidates, policy == NULL ? NULL : policy->cluster_attribute);
     if (newest == NULL || !begins)
         return NULL;
-    return tenure_check_newest(visit->tenure, newest->last_write_version, facts, visit->arena);
+    return tenure_check_newest(step_call->tenure, newest->last_write_version, context,
+                               step_call->arena);
 }
 
 /* What a later version wrote may not be changed, nor followed by another run (E-002, G-026). Runs
  * that belong to different attributes are not compared: the versions of each count for themselves.
  */
 static struct error *
-check_newest(struct visit *visit)
+check_newest(struct step_call *step_call)
 {
-    struct step_facts *facts = &visit->facts;
-    const struct shard_step *wanted = visit->wanted;
-    const STORED(CurrentRecord) *current = visit->workflow->current;
+    struct step_context *context = &step_call->context;
+    const struct shard_step *wanted = step_call->wanted;
+    const STORED(CurrentRecord) *current = step_call->workflow->current;
     if (wanted->ignores_activity)
         return NULL;
     bool is_changed = !wanted->may_be_missing || wanted->may_signal || wanted->may_terminate;
-    is_changed = is_changed && visit->loaded != NULL &&
-                 (wanted->begins_anew || run_is_open(visit->loaded->run));
+    is_changed = is_changed && step_call->loaded != NULL &&
+                 (wanted->begins_anew || run_is_open(step_call->loaded->run));
     struct error *err = NULL;
     if (is_changed)
-        err = tenure_check_newest(visit->tenure, run_last_version(visit->loaded->run),
-                                  &facts->of_run, visit->arena);
+        err = tenure_check_newest(step_call->tenure, run_last_version(step_call->loaded->run),
+                                  &context->of_run, step_call->arena);
     if (err != NULL || !wanted->may_be_missing || current == NULL)
         return err;
-    if (!belongs_to_same(visit))
-        return check_rivals(visit, wanted->may_terminate || !is_open_state(current->state));
+    if (!belongs_to_same(step_call))
+        return check_candidates(step_call, wanted->may_terminate || !is_open_state(current->state));
     if (is_changed)
         return NULL;
-    return tenure_check_newest(visit->tenure, current->last_write_version, &facts->of_begun,
-                               visit->arena);
+    return tenure_check_newest(step_call->tenure, current->last_write_version, &context->of_begun,
+                               step_call->arena);
 }
 
 static struct error *
-check_visit(struct visit *visit)
+step_call_check(struct step_call *step_call)
 {
-    const struct shard_step *wanted = visit->wanted;
-    if (wanted->needs_run && !wanted->may_be_missing && visit->loaded == NULL)
-        return not_found(&wanted->key, visit->arena);
-    const struct run *run = visit->loaded == NULL ? NULL : visit->loaded->run;
-    struct error *err = check_zombie(visit);
+    const struct shard_step *wanted = step_call->wanted;
+    if (wanted->needs_run && !wanted->may_be_missing && step_call->loaded == NULL)
+        return not_found(&wanted->key, step_call->arena);
+    const struct run *run = step_call->loaded == NULL ? NULL : step_call->loaded->run;
+    struct error *err = check_zombie(step_call);
     if (err != NULL)
         return err;
-    err = tenure_make_facts(visit->tenure, wanted, run, visit->arena, &visit->facts);
+    err =
+        tenure_make_context(step_call->tenure, wanted, run, step_call->arena, &step_call->context);
     if (err == NULL)
-        err = check_newest(visit);
-    bool has_room = writer_has_room(visit->tenure->writer);
-    bool is_kept = facts_say_inactive(err) && wanted->task != NULL;
+        err = check_newest(step_call);
+    bool has_room = writer_has_room(step_call->tenure->writer);
+    bool is_kept = is_inactive_error(err) && wanted->task != NULL;
+    check(!is_kept || run != NULL);
     if (is_kept && has_room)
-        visit->ticket = tenure_keep_task(visit->tenure, wanted->task, run, visit->arena);
+        step_call->ticket =
+            tenure_keep_task(step_call->tenure, wanted->task, run, step_call->arena);
     if (err != NULL && (has_room || !is_kept))
         return err;
-    return has_room ? NULL : refuse_without_room(visit);
+    return has_room ? NULL : refuse_without_room(step_call);
 }
 
-/* The run comes from another version: what was begun with it is settled first, in a commit of its
- * own, which stays whatever becomes of the wish. */
+/* The run comes from another version: what was begun with it is taken over first, in a commit of
+ * its own, which stays whatever becomes of the request. */
 static struct error *
-visit_settle(struct visit *visit)
+step_take_over(struct step_call *step_call)
 {
-    struct loaded_run *loaded = visit->loaded;
-    if (loaded == NULL || visit->wanted->ignores_activity ||
-        !tenure_must_settle(visit->tenure, loaded->run, &visit->facts.of_run))
+    struct loaded_run *loaded = step_call->loaded;
+    if (loaded == NULL || step_call->wanted->ignores_activity ||
+        !tenure_must_take_over(step_call->tenure, loaded->run, &step_call->context.of_run))
         return NULL;
-    visit->ticket = tenure_settle(visit->tenure, visit->workflow, loaded, &visit->facts.of_run,
-                                  false, visit->arena);
-    return writer_has_room(visit->tenure->writer) ? NULL : refuse_without_room(visit);
+    step_call->ticket = tenure_take_over(step_call->tenure, step_call->workflow, loaded,
+                                         &step_call->context.of_run, false, step_call->arena);
+    return writer_has_room(step_call->tenure->writer) ? NULL : refuse_without_room(step_call);
 }
 
 /* Takes everything back. */
 static void
-visit_cancel(struct visit *visit)
+step_call_cancel(struct step_call *step_call)
 {
-    if (visit->step.mutation != NULL)
-        mutation_cancel(visit->step.mutation);
-    if (visit->step.begun == NULL)
+    if (step_call->step.mutation != NULL)
+        mutation_cancel(step_call->step.mutation);
+    if (step_call->step.begun == NULL)
         return;
-    struct run *run = mutation_run(visit->step.begun);
-    mutation_cancel(visit->step.begun);
+    struct run *run = mutation_run(step_call->step.begun);
+    mutation_cancel(step_call->step.begun);
     run_free(run);
 }
 
@@ -240,148 +257,163 @@ visit_cancel(struct visit *visit)
 
 /* Writes the current-run record if the step changed it. */
 static void
-visit_put_current(struct visit *visit, const struct run *begun, struct step_batch *commit)
+step_call_put_current(struct step_call *step_call, const struct run *begun,
+                      struct step_batch *commit)
 {
     const struct run *run = begun;
-#ifdef CADENZA_PLANT_current_not_moved
-    run = visit->loaded == NULL ? begun : NULL;
+#ifdef CADENZA_FAULT_current_not_moved
+    run = step_call->loaded == NULL ? begun : NULL;
 #endif
-    if (run == NULL && visit->loaded != NULL &&
-        workflow_has_current(visit->workflow, visit->loaded->run))
-        run = visit->loaded->run;
+    if (run == NULL && step_call->loaded != NULL &&
+        workflow_has_current(step_call->workflow, step_call->loaded->run))
+        run = step_call->loaded->run;
     if (run != NULL)
         step_batch_put_current(commit, run);
 }
 
-/* One batch of all that the step means. The ticket to wait for is left in the visit. */
+/* One batch of all that the step means. The ticket to wait for is stored in the call. */
 static void
-visit_submit(struct visit *visit)
+step_call_submit(struct step_call *step_call)
 {
-    struct tenure *tenure = visit->tenure;
-    struct mutation *changed = visit->step.mutation, *begun = visit->step.begun;
-    if (changed != NULL && !visit->must_commit && mutation_is_empty(changed)) {
+    struct tenure *tenure = step_call->tenure;
+    struct mutation *changed = step_call->step.mutation, *begun = step_call->step.begun;
+    check(changed == NULL || mutation_run(changed) == step_call->loaded->run);
+    check(begun == NULL || begun != changed);
+    if (changed != NULL && !step_call->must_commit && mutation_is_empty(changed)) {
         mutation_cancel(changed);
         changed = NULL;
     }
     if (changed == NULL && begun == NULL)
         return; /* nothing to do: a repeat */
     struct step_batch commit;
-    step_batch_begin(&commit, tenure, visit->workflow, visit->arena);
+    step_batch_begin(&commit, tenure, step_call->workflow, step_call->arena);
     if (changed != NULL)
-        step_batch_add(&commit, changed, visit->loaded);
+        step_batch_add(&commit, changed, step_call->loaded);
     if (begun != NULL) {
         struct history_branch branch = run_branch(mutation_run(begun));
-        tenure_add_nodes(tenure, &branch, visit->step.nodes, visit->step.node_count, commit.batch);
+        tenure_add_nodes(tenure, &branch, step_call->step.nodes, step_call->step.node_count,
+                         commit.batch);
         step_batch_add(&commit, begun, NULL);
     }
-    visit_put_current(visit, begun == NULL ? NULL : mutation_run(begun), &commit);
-    const struct task *started = visit->wanted->task;
+    step_call_put_current(step_call, begun == NULL ? NULL : mutation_run(begun), &commit);
+    const struct task *started = step_call->wanted->task;
     if (started != NULL && started->row != 0) /* it may have another row than the run knows */
         outbox_drop(tenure, started->row, commit.batch);
-    visit->ticket = step_batch_submit(&commit);
+    step_call->ticket = step_batch_submit(&commit);
 }
 
 static struct error *
-visit_decide(struct visit *visit)
+step_call_decide(struct step_call *step_call)
 {
-    struct tenure *tenure = visit->tenure;
-    struct error *err = view_catch_up(tenure, visit->arena);
+    struct tenure *tenure = step_call->tenure;
+    struct error *err = applied_domains_catch_up(tenure, step_call->arena);
     if (err != NULL)
         return err;
-    visit->ticket = visit->workflow->newest;
-    if (visit->ticket < tenure->view.ticket)
-        visit->ticket = tenure->view.ticket; /* what it is told stands on the view too */
-    err = check_visit(visit);
+    step_call->ticket = step_call->workflow->newest;
+    if (step_call->ticket < tenure->applied_domains.ticket)
+        step_call->ticket =
+            tenure->applied_domains.ticket; /* what it is told rests on the applied domains too */
+    err = step_call_check(step_call);
     if (err == NULL)
-        err = visit_settle(visit);
+        err = step_take_over(step_call);
     if (err != NULL)
         return err;
-    visit->is_decided = true;
-    visit->step = (struct step){.arena = visit->arena,
-                                .facts = &visit->facts.of_begun,
-                                .domain_id = visit->workflow->domain_id,
-                                .workflow_id = visit->workflow->workflow_id,
-                                .current = visit->workflow->current};
-    if (visit->loaded != NULL)
-        visit->step.mutation =
-            mutation_begin(visit->loaded->run, &visit->facts.of_run, visit->arena);
-    struct error *refusal = visit->wanted->decide(visit->wanted->context, &visit->step);
+    check(!step_call->is_decided && step_call->step.mutation == NULL);
+    step_call->is_decided = true;
+    step_call->step = (struct step){.arena = step_call->arena,
+                                    .context = &step_call->context.of_begun,
+                                    .domain_id = step_call->workflow->domain_id,
+                                    .workflow_id = step_call->workflow->workflow_id,
+                                    .current = step_call->workflow->current};
+    if (step_call->loaded != NULL)
+        step_call->step.mutation =
+            mutation_begin(step_call->loaded->run, &step_call->context.of_run, step_call->arena);
+    struct error *refusal = step_call->wanted->decide(step_call->wanted->context, &step_call->step);
     if (refusal != NULL) {
-        visit_cancel(visit);
+        step_call_cancel(step_call);
     } else {
-        claims_start(tenure, &visit->step, &visit->claims);
-        visit_submit(visit);
+        reservations_start(tenure, &step_call->step, &step_call->reservations);
+        step_call_submit(step_call);
     }
-    visit->is_decided = refusal == NULL;
+    step_call->is_decided = refusal == NULL;
     return refusal;
 }
 
 /* --- all of it ---- */
 
 static struct error *
-visit_run(struct visit *visit)
+step_call_run(struct step_call *step_call)
 {
-    struct tenure *tenure = visit->tenure;
-    struct error *err = visit_lock(visit);
+    struct tenure *tenure = step_call->tenure;
+    struct error *err = step_call_lock(step_call);
     if (err != NULL)
         return err;
     struct error *refusal = NULL;
-    err = visit_load(visit);
-    if (err == NULL && visit->wanted->prepare != NULL)
-        err = visit_prepare(visit);
+    err = step_call_load(step_call);
+    if (err == NULL && step_call->wanted->prepare != NULL)
+        err = step_call_prepare(step_call);
     if (err == NULL)
-        claims_ask(tenure, visit->wanted, visit->loaded == NULL ? NULL : visit->loaded->run,
-                   visit->workflow, &visit->claims);
+        reservations_ask(tenure, step_call->wanted,
+                         step_call->loaded == NULL ? NULL : step_call->loaded->run,
+                         step_call->workflow, &step_call->reservations);
     if (err == NULL && tenure->is_over)
-        err = tenure_error(tenure, visit->arena);
+        err = tenure_error(tenure, step_call->arena);
     if (err == NULL) {
         NO_YIELD
         {
-            refusal = visit_decide(visit);
+            refusal = step_call_decide(step_call);
         }
     }
-    claims_settle(tenure, &visit->claims, visit->ticket);
-    workflow_unlock(tenure, visit->workflow); /* others queue behind us in the same group */
-#ifdef CADENZA_PLANT_step_before_durable
-    visit->ticket = refusal == NULL ? 0 : visit->ticket;
+    reservations_resolve(tenure, &step_call->reservations, step_call->ticket);
+    workflow_unlock(tenure, step_call->workflow); /* others queue behind us in the same group */
+#ifdef CADENZA_FAULT_step_before_durable
+    step_call->ticket = refusal == NULL ? 0 : step_call->ticket;
 #endif
-#ifdef CADENZA_PLANT_refusal_before_durable
-    visit->ticket = refusal != NULL ? 0 : visit->ticket;
+#ifdef CADENZA_FAULT_refusal_before_durable
+    step_call->ticket = refusal != NULL ? 0 : step_call->ticket;
 #endif
     if (err == NULL)
-        err = tenure_wait(tenure, visit->ticket, visit->arena);
+        err = tenure_wait(tenure, step_call->ticket, step_call->arena);
     /* A refusal writes nothing, so it does not notice that the owner was overtaken: what the run
      * has not, the next owner may have given it. */
     if (err == NULL && refusal != NULL)
-        err = tenure_check_owned(tenure, visit->arena);
+        err = tenure_check_owned(tenure, step_call->arena);
     return err != NULL ? err : refusal;
 }
 
 struct error *
 shard_step(struct shard *shard, const struct shard_step *wanted, struct arena *arena)
 {
+    check(wanted->decide != NULL);
+    /* A task names its run, and a row of its shard unless its list had stored it. */
+    check(wanted->task == NULL || (wanted->needs_run && !wanted->may_be_missing));
+    check(wanted->task == NULL || wanted->task->row == 0 || wanted->range_id != 0);
+    /* Only a start makes room, signals in its place, or belongs to something. */
+    check(wanted->may_be_missing || (!wanted->may_terminate && !wanted->may_signal));
+    check(wanted->may_be_missing || (wanted->policy == NULL && wanted->parent_version == 0));
     struct error *refusal = wanted->is_call ? shard_admit(shard, &wanted->key, arena) : NULL;
     if (refusal != NULL)
         return refusal;
     for (int attempt = 1;; attempt++) {
-        struct visit visit = {.wanted = wanted, .arena = arena};
-        struct error *err = tenure_enter(shard, wanted->range_id, arena, &visit.tenure);
+        struct step_call step_call = {.wanted = wanted, .arena = arena};
+        struct error *err = tenure_enter(shard, wanted->range_id, arena, &step_call.tenure);
         if (err != NULL)
             return err;
-        err = visit_run(&visit);
-        bool is_lost = visit.tenure->is_over;
-        tenure_leave(visit.tenure);
-        bool may_try = is_lost && !visit.is_decided && wanted->range_id == 0 && !shard->is_closing;
+        err = step_call_run(&step_call);
+        bool is_lost = step_call.tenure->is_over;
+        tenure_leave(step_call.tenure);
+        bool may_try =
+            is_lost && !step_call.is_decided && wanted->range_id == 0 && !shard->is_closing;
         if (err == NULL || !may_try || attempt == ATTEMPTS_MAX)
             return err;
-        mark("step_tried_again");
+        probe("step_tried_again");
     }
 }
 
-/* --- alarms ---- */
+/* --- wake-up timers ---- */
 
-struct wake_wish {
-    struct visit *visit;
+struct wakeup_request {
+    struct step_call *step_call;
     uint64_t row;
     bool is_stale;
     bool is_reset_due; /* because of a bad binary */
@@ -391,18 +423,19 @@ struct wake_wish {
 static struct error *
 decide_wake(void *context, struct step *step)
 {
-    struct wake_wish *wish = context;
+    struct wakeup_request *wake = context;
     STORED(RunRecord) *core = mutation_core(step->mutation);
-    wish->is_stale = core->alarm_row != wish->row;
-    if (wish->is_stale)
+    check(wake->row != 0);
+    wake->is_stale = core->alarm_row != wake->row;
+    if (wake->is_stale)
         return NULL;
-    wish->is_reset_due = command_wake_resets(step, &wish->reset);
+    wake->is_reset_due = command_wake_resets(step, &wake->reset);
     command_wake(step);
     if (mutation_is_empty(step->mutation))
-        mark("alarm_rearmed");
-    core->alarm_row = 0; /* it has rung: the end of the step sets another if the run needs one */
+        probe("alarm_rearmed");
+    core->alarm_row = 0; /* it has fired: the end of the step sets another if the run needs one */
     core->alarm_time = 0;
-    wish->visit->must_commit = true;
+    wake->step_call->must_commit = true;
     return NULL;
 }
 
@@ -410,18 +443,18 @@ struct error *
 tenure_wake(struct tenure *tenure, const struct run_key *key, uint64_t row, struct arena *arena,
             bool *is_stale)
 {
-    struct visit visit = {.tenure = tenure, .arena = arena};
-    struct wake_wish wish = {.visit = &visit, .row = row};
+    struct step_call step_call = {.tenure = tenure, .arena = arena};
+    struct wakeup_request wake = {.step_call = &step_call, .row = row};
     struct shard_step wanted = {
-        .key = *key, .needs_run = true, .decide = decide_wake, .context = &wish};
-    visit.wanted = &wanted;
-    struct error *err = visit_run(&visit);
+        .key = *key, .needs_run = true, .decide = decide_wake, .context = &wake};
+    step_call.wanted = &wanted;
+    struct error *err = step_call_run(&step_call);
     /* That its domain is not known here (yet) does not make it void. */
-    bool is_gone = err != NULL && err->kind == ERR_ENTITY_NOT_EXISTS && visit.loaded == NULL;
-    *is_stale = wish.is_stale || is_gone;
-    if (err == NULL && wish.is_reset_due &&
-        tenure_auto_reset(tenure, key, &wish.reset, arena) != NULL)
-        mark("auto_reset_put_off"); /* the step above has set another time for it */
+    bool is_gone = err != NULL && err->kind == ERR_ENTITY_NOT_EXISTS && step_call.loaded == NULL;
+    *is_stale = wake.is_stale || is_gone;
+    if (err == NULL && wake.is_reset_due &&
+        tenure_auto_reset(tenure, key, &wake.reset, arena) != NULL)
+        probe("auto_reset_put_off"); /* the step above has set another time for it */
     return err;
 }
 
@@ -437,25 +470,26 @@ tenure_look(struct tenure *tenure, const struct run_key *key,
             void *context, struct arena *arena)
 {
     struct shard_step wanted = {.key = *key, .needs_run = true};
-    struct visit visit = {.tenure = tenure, .wanted = &wanted, .arena = arena};
-    struct error *err = workflow_lock(tenure, key, arena, &visit.workflow);
+    struct step_call step_call = {.tenure = tenure, .wanted = &wanted, .arena = arena};
+    struct error *err = workflow_lock(tenure, key, arena, &step_call.workflow);
     if (err != NULL)
         return err;
-    err = visit_load(&visit);
-    visit.ticket = visit.workflow->newest;
-#ifdef CADENZA_PLANT_look_before_durable
-    visit.ticket = 0;
+    err = step_call_load(&step_call);
+    step_call.ticket = step_call.workflow->newest;
+#ifdef CADENZA_FAULT_look_before_durable
+    step_call.ticket = 0;
 #endif
-    if (err == NULL && visit.loaded != NULL) {
+    if (err == NULL && step_call.loaded != NULL) {
+        check(step_call.workflow->lock.owner == fiber_self());
         NO_YIELD
         {
-            look(context, visit.loaded->run, visit.workflow->current);
+            look(context, step_call.loaded->run, step_call.workflow->current);
         }
     }
-    workflow_unlock(tenure, visit.workflow);
+    workflow_unlock(tenure, step_call.workflow);
     if (err == NULL)
-        err = tenure_wait(tenure, visit.ticket, arena);
-    if (err == NULL && visit.loaded == NULL)
+        err = tenure_wait(tenure, step_call.ticket, arena);
+    if (err == NULL && step_call.loaded == NULL)
         err = not_found(key, arena);
     return err;
 }
@@ -481,7 +515,7 @@ look_until_owned(struct shard *shard, const struct run_key *key, look_function *
         tenure_leave(tenure);
         if (err == NULL || !may_try || attempt == ATTEMPTS_MAX)
             return err;
-        mark("look_tried_again");
+        probe("look_tried_again");
     }
 }
 

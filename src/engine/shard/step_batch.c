@@ -1,13 +1,36 @@
 /* step_batch.c - all that one step means, as one batch: its runs, the current-run record, rows,
- * alarms.
+ * wake-up timers.
  *
  * Each run of the step is finished into the batch; then the batch is submitted, and memory learns
  * what it needs to know once the batch is durable. No yields. */
+#include "engine/shard/step_batch.h"
 #include "base/check.h"
-#include "engine/ndc/runs.h"
+#include "engine/branches/runs.h"
+#include "engine/shard/feed_state.h"
 #include "engine/shard/inside.h"
-#include "fiber/mark.h"
+#include "engine/shard/outbox_state.h"
+#include "engine/shard/outgoing_state.h"
+#include "engine/shard/recent.h"
+#include "engine/shard/wakeups.h"
+#include "engine/shard/watches.h"
+#include "engine/shard/workflows.h"
+#include "fiber/probe.h"
 #include "wire/message.h"
+
+/* Each run is in it once, as the workflow has it or in the place of what it has. */
+void
+step_batch_check(const struct step_batch *commit)
+{
+    check(commit->workflow->lock.owner == fiber_self());
+    check(commit->count <= STEP_RUNS_MAX && !commit->tenure->is_over);
+    for (size_t i = 0; i < commit->count; i++) {
+        const struct step_batch_run *part = &commit->runs[i];
+        const char *run_id = part->run->core->run_id;
+        check(part->loaded == NULL || strcmp(part->loaded->run->core->run_id, run_id) == 0);
+        for (size_t j = 0; j < i; j++)
+            check(commit->runs[j].run != part->run);
+    }
+}
 
 void
 step_batch_begin(struct step_batch *commit, struct tenure *tenure, struct workflow *workflow,
@@ -24,18 +47,20 @@ step_batch_add(struct step_batch *commit, struct mutation *mutation, struct load
 {
     struct tenure *tenure = commit->tenure;
     const struct run *run = mutation_run(mutation);
+    check(mutation_context(mutation)->ids == &tenure->ids);
     check(commit->count < STEP_RUNS_MAX);
     struct step_batch_run *part = &commit->runs[commit->count++];
     *part = (struct step_batch_run){.loaded = loaded,
                                     .run = mutation_run(mutation),
-                                    .domain = mutation_facts(mutation)->domain};
+                                    .domain = mutation_context(mutation)->domain};
     struct effects *effects = &part->effects;
     mutation_finish(mutation, commit->batch, effects);
-    alarms_put(tenure, run, effects, commit->batch);
+    check(effects->alarm_row < tenure->ids.next && effects->visible_row < tenure->ids.next);
+    wakeups_put(tenure, run, effects, commit->batch);
     failing_note(tenure, run, part->domain);
     if (effects->visible_row != 0)
-        visible_enter(tenure, run, mutation_facts(mutation)->domain, effects->visible_row,
-                      commit->arena);
+        visibility_enter(tenure, run, mutation_context(mutation)->domain, effects->visible_row,
+                         commit->arena);
     for (size_t i = 0; i < effects->dropped_count; i++)
         outbox_drop(tenure, effects->dropped[i], commit->batch);
 }
@@ -73,10 +98,10 @@ current_equals(const STORED(CurrentRecord) *one, const STORED(CurrentRecord) *ot
            one->state == other->state && one->close_status == other->close_status &&
            one->start_version == other->start_version &&
            one->last_write_version == other->last_write_version &&
-           one->start_time == other->start_time && contenders_equal(one, other);
+           one->start_time == other->start_time && candidates_equal(one, other);
 }
 
-/* The runs that contend for the id, with what this step made of them. */
+/* The candidates for the id, with what this step made of them. */
 static void
 put_contenders(const struct step_batch *commit, const struct run *holder,
                STORED(CurrentRecord) *record)
@@ -87,20 +112,21 @@ put_contenders(const struct step_batch *commit, const struct run *holder,
                     strcmp(before->run_id, holder->core->run_id) == 0;
     if (is_known)
         return; /* most steps: no other run was ever heard of that counts */
-    struct contenders contenders = contenders_read(before, commit->arena);
+    struct candidates candidates = candidates_read(before, commit->arena);
     for (size_t i = 0; i < commit->count; i++)
-        contenders_add(&contenders, commit->runs[i].run->core, commit->arena);
-    contenders_add(&contenders, holder->core, commit->arena);
-    const char *leader = contenders_leader(&contenders);
+        candidates_add(&candidates, commit->runs[i].run->core, commit->arena);
+    candidates_add(&candidates, holder->core, commit->arena);
+    const char *leader = candidates_leader(&candidates);
     if (leader == NULL || strcmp(leader, holder->core->run_id) != 0)
-        mark("current_run_does_not_lead"); /* no step may mean that */
-    contenders_store(&contenders, record);
+        probe("current_run_does_not_lead"); /* no step may mean that */
+    candidates_store(&candidates, record);
 }
 
 void
 step_batch_put_current(struct step_batch *commit, const struct run *run)
 {
     struct workflow *workflow = commit->workflow;
+    check(workflow->has_current && strcmp(run->core->workflow_id, workflow->workflow_id) == 0);
     STORED(CurrentRecord) record;
     fill_current(run, &record);
     put_contenders(commit, run, &record);
@@ -132,13 +158,15 @@ enter_rows(const struct step_batch *commit, ticket_t ticket)
         const struct effects *effects = &commit->runs[i].effects;
         for (size_t j = 0; j < effects->added_count; j++) {
             size_t place = count++;
-#ifndef CADENZA_PLANT_rows_enter_by_run /* planted: whatever their numbers */
+#ifndef CADENZA_FAULT_rows_enter_by_run /* fault: whatever their numbers */
             for (; place > 0 && all.added[place - 1].row > effects->added[j].row; place--)
                 all.added[place] = all.added[place - 1];
+            check(place == 0 || all.added[place - 1].row < effects->added[j].row);
 #endif
             all.added[place] = effects->added[j];
         }
     }
+    check(count == all.added_count);
     outbox_enter(commit->tenure, &all, ticket);
 }
 
@@ -147,6 +175,8 @@ step_batch_submit(struct step_batch *commit)
 {
     struct tenure *tenure = commit->tenure;
     struct workflow *workflow = commit->workflow;
+    check(commit->count > 0);
+    step_batch_check(commit);
     replicate_put(commit);
     ticket_t ticket = tenure_submit(tenure, commit->batch);
     struct aftermath *aftermath = workflow_add_aftermath(tenure, workflow, ticket);

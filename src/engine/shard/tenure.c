@@ -1,13 +1,23 @@
-/* tenure.c - one time of ownership: what it holds, what its callers are told, the batches it
+/* tenure.c - one period of ownership: what it holds, what its callers are told, the batches it
  * writes.
  *
  * The shard record and the deletes of rows that are done ride along with batches that are written
  * anyway. The record's levels tell the next owner from where to read. */
 #include "base/check.h"
 #include "base/memory.h"
+#include "engine/shard/applied_domains.h"
+#include "engine/shard/feed_state.h"
 #include "engine/shard/inside.h"
+#include "engine/shard/metrics.h"
+#include "engine/shard/outbox_state.h"
+#include "engine/shard/outgoing_state.h"
+#include "engine/shard/recent.h"
+#include "engine/shard/reservations.h"
+#include "engine/shard/wakeups.h"
+#include "engine/shard/watches.h"
+#include "engine/shard/workflows.h"
 #include "fiber/clock.h"
-#include "fiber/mark.h"
+#include "fiber/probe.h"
 #include "wire/errors.h"
 #include "wire/message.h"
 
@@ -17,6 +27,7 @@ struct tenure *
 tenure_new(struct shard *shard, uint64_t range_id)
 {
     const struct shard_options *options = &shard->options;
+    check(range_id > 0 && range_id < UINT64_MAX >> RANGE_BITS);
     struct tenure *tenure = memory_zalloc(1, sizeof *tenure);
     tenure->shard = shard;
     tenure->arena = arena_new(512);
@@ -29,11 +40,11 @@ tenure_new(struct shard *shard, uint64_t range_id)
     latch_init(&tenure->users, 0);
     workflows_init(tenure, options->runs_max);
     outbox_init(tenure, options->transfers_max);
-    alarms_init(tenure, options->alarms_max);
-    visible_init(tenure);
+    wakeups_init(tenure, options->wakeups_max);
+    visibility_init(tenure);
     recent_init(tenure, RECENT_MAX);
     replicate_init(tenure);
-    claims_init(tenure);
+    reservations_init(tenure);
     markers_init(tenure);
     watches_init(tenure);
     failing_init(tenure);
@@ -41,22 +52,55 @@ tenure_new(struct shard *shard, uint64_t range_id)
     return tenure;
 }
 
+/* The numbers that are left lie in the newest range, and the store has not heard of a later one. */
+static void
+numbers_check(const struct tenure *tenure)
+{
+    check(tenure->range_first > 0 && tenure->range_first <= tenure->range_id);
+    check(tenure->ids.next > tenure->range_id << RANGE_BITS);
+    check(tenure->ids.next <= tenure->ids.end);
+    check(tenure->ids.end == (tenure->range_id + 1) << RANGE_BITS);
+    check(writer_guard(tenure->writer) >= tenure->range_first);
+    check(writer_guard(tenure->writer) <= tenure->range_id);
+    check(tenure->outbox.entered_to <= tenure->ids.next);
+    check(tenure->replicating.durable < tenure->ids.next);
+}
+
+void
+tenure_check(const struct tenure *tenure)
+{
+    check(tenure->shard->tenure == tenure ? !tenure->is_over : tenure->shard->loop == loop_self());
+    check(writer_durable(tenure->writer) <= writer_newest(tenure->writer));
+    numbers_check(tenure);
+    workflows_check(&tenure->workflows);
+    outbox_check(&tenure->outbox);
+    wakeups_check(&tenure->wakeups);
+    applied_domains_check(&tenure->applied_domains);
+    visibility_feed_check(&tenure->visibility_feed);
+    recent_check(&tenure->recent);
+    replicating_check(&tenure->replicating);
+    tenure_reservations_check(&tenure->reservations);
+    markers_check(&tenure->markers);
+}
+
 void
 tenure_free(struct tenure *tenure)
 {
-    check(tenure->users.open == 0);
+    check(tenure->users.open == 0 && tenure->is_over && tenure->shard->tenure != tenure);
+    check(list_is_empty(&tenure->reservations.poll_deliveries)); /* polls were told */
+    check(tenure->outbox.cross_tasks.running == 0);
     writer_close(tenure->writer);
     workflows_free(tenure);
     outbox_free(tenure);
-    alarms_free(tenure);
-    visible_free(tenure);
+    wakeups_free(tenure);
+    visibility_free(tenure);
     recent_free(tenure);
     replicate_free(tenure);
     markers_free(tenure);
     watches_free(tenure);
     failing_free(tenure);
     queries_free(tenure);
-    view_free(tenure);
+    applied_domains_free(tenure);
     arena_free(tenure->arena);
     memory_free(tenure);
 }
@@ -67,7 +111,7 @@ bury_fiber(void *argument)
     struct tenure *tenure = argument;
     struct shard *shard = tenure->shard;
     latch_wait(&tenure->users);
-#ifdef CADENZA_PLANT_stale_cache_kept
+#ifdef CADENZA_FAULT_stale_cache_kept
     struct tenure *before = shard->buried;
     shard->buried = tenure;
     tenure = before;
@@ -82,23 +126,25 @@ tenure_end(struct tenure *tenure)
 {
     struct shard *shard = tenure->shard;
     check(!tenure->is_over && shard->tenure == tenure);
+    tenure_check(tenure);
     tenure->is_over = true;
     shard->tenure = NULL;
-    figures_ended(shard);
+    metrics_ended(shard);
     fiber_cond_broadcast(&tenure->outbox.changed);
-    fiber_cond_broadcast(&tenure->alarms.changed);
-    fiber_cond_broadcast(&tenure->visible.changed);
+    fiber_cond_broadcast(&tenure->wakeups.changed);
+    fiber_cond_broadcast(&tenure->visibility_feed.changed);
     latch_add(&shard->busy, 1);
     fiber_start("shard bury", bury_fiber, tenure);
     watches_lose(tenure);
     replicate_lose(tenure);
-    claims_lose(tenure);
+    reservations_lose(tenure);
     queries_lose(tenure);
 }
 
 void
 tenure_leave(struct tenure *tenure)
 {
+    check(tenure->users.open > 0);
     latch_done(&tenure->users);
 }
 
@@ -106,6 +152,7 @@ void
 tenure_start_fiber(struct tenure *tenure, const char *name, void (*function)(void *argument),
                    void *argument)
 {
+    check(!tenure->is_over); /* else it may be freed before the fiber runs */
     latch_add(&tenure->users, 1);
     fiber_start(name, function, argument);
 }
@@ -113,7 +160,7 @@ tenure_start_fiber(struct tenure *tenure, const char *name, void (*function)(voi
 /* --- what callers are told ---- */
 
 struct error *
-tenure_told_error(const struct error *failure, struct arena *arena)
+tenure_caller_error(const struct error *failure, struct arena *arena)
 {
     if (failure->kind == ERR_DEADLINE || failure->kind == ERR_CANCELLED)
         return error_copy(arena, failure);
@@ -127,14 +174,14 @@ tenure_error(const struct tenure *tenure, struct arena *arena)
 {
     if (tenure->failure == NULL)
         return error_new(arena, ERR_UNAVAILABLE, "The server is shutting down.");
-    return tenure_told_error(tenure->failure, arena);
+    return tenure_caller_error(tenure->failure, arena);
 }
 
 struct error *
 tenure_wait(struct tenure *tenure, ticket_t ticket, struct arena *arena)
 {
     struct error *err = writer_wait(tenure->writer, ticket, arena);
-    return err == NULL ? NULL : tenure_told_error(err, arena);
+    return err == NULL ? NULL : tenure_caller_error(err, arena);
 }
 
 /* --- batches ---- */
@@ -142,6 +189,7 @@ tenure_wait(struct tenure *tenure, ticket_t ticket, struct arena *arena)
 static void
 next_range(struct tenure *tenure)
 {
+    check(tenure->range_id + 1 < UINT64_MAX >> RANGE_BITS);
     tenure->range_id++; /* the next batch raises the guard to it */
     tenure->ids.next = (tenure->range_id << RANGE_BITS) + 1;
     tenure->ids.end = (tenure->range_id + 1) << RANGE_BITS;
@@ -153,8 +201,9 @@ tenure_renew_range(struct tenure *tenure)
 {
     if (tenure->ids.end - tenure->ids.next > RANGE_SPARE)
         return;
-    mark("shard_range_renewed");
+    probe("shard_range_renewed");
     next_range(tenure);
+    check(tenure->ids.end - tenure->ids.next > RANGE_SPARE);
 }
 
 void
@@ -164,6 +213,7 @@ tenure_reserve_range(struct tenure *tenure, uint64_t *first, uint64_t *end)
     *first = tenure->ids.next;
     *end = tenure->ids.end;
     next_range(tenure);
+    check(*first < *end && *end <= tenure->ids.next);
 }
 
 static struct slice
@@ -179,13 +229,14 @@ static void
 put_record(struct tenure *tenure, struct batch *batch)
 {
     STORED(ShardRecord) *record = message_new(batch->arena, STORED_TYPE(shard_record));
+    check(batch->guard_next == tenure->range_id); /* the record names the range of its own commit */
     record->format = RUN_RECORD_FORMAT;
     record->range_id = tenure->range_id;
-    record->timer_read_level = alarms_raise_level(tenure);
+    record->timer_read_level = wakeups_raise_level(tenure);
     record->transfer_level = outbox_level(tenure);
-    record->domain_version = tenure->view.handled;
-    record->failovers = tenure->view.failovers;
-    visible_note(tenure, record);
+    record->domain_version = tenure->applied_domains.handled;
+    record->failovers = tenure->applied_domains.failovers;
+    visibility_note(tenure, record);
     replicate_note(tenure, record, batch->arena);
     markers_note(tenure, record, batch->arena);
     record->taken_time = clock_wall();
@@ -205,13 +256,16 @@ tenure_batch(struct tenure *tenure, struct arena *arena)
 ticket_t
 tenure_submit(struct tenure *tenure, struct batch *batch)
 {
-    check(!tenure->is_over);
+    check(!tenure->is_over && tenure->shard->tenure == tenure);
+    check(batch->guard_next <= tenure->range_id);
     outbox_fill(tenure, batch);
-    visible_fill(tenure, batch);
+    visibility_fill(tenure, batch);
     replicate_fill(tenure, batch);
     if (tenure->is_record_due || clock_monotonic() - tenure->record_time > RECORD_INTERVAL)
         put_record(tenure, batch);
-    return writer_submit(tenure->writer, batch);
+    ticket_t ticket = writer_submit(tenure->writer, batch);
+    tenure_check(tenure);
+    return ticket;
 }
 
 /* --- reading ---- */
@@ -220,6 +274,7 @@ struct error *
 tenure_read(struct tenure *tenure, struct arena *arena)
 {
     struct shard *shard = tenure->shard;
+    check(shard->taking.owner == fiber_self() && writer_newest(tenure->writer) == 0);
     bool found;
     struct slice value;
     STORED(ShardRecord) *record = message_new(arena, STORED_TYPE(shard_record));
@@ -228,16 +283,17 @@ tenure_read(struct tenure *tenure, struct arena *arena)
     if (err == NULL && found)
         err = message_decode_as(arena, ERR_CORRUPT, STORED_TYPE(shard_record), value, &record);
     if (err == NULL)
-        err = alarms_begin(tenure, record->timer_read_level, arena);
+        err = wakeups_begin(tenure, record->timer_read_level, arena);
     if (err == NULL)
         err = outbox_begin(tenure, record->transfer_level, arena);
     if (err == NULL)
-        visible_begin(tenure, found ? record : NULL);
+        visibility_begin(tenure, found ? record : NULL);
     if (err == NULL)
         err = replicate_begin(tenure, record, arena);
     if (err == NULL)
         markers_begin(tenure, record);
     if (err == NULL)
-        err = view_begin(tenure, record->domain_version, record->failovers, arena); /* last */
+        err = applied_domains_begin(tenure, record->domain_version, record->failovers,
+                                    arena); /* last */
     return err;
 }

@@ -1,11 +1,13 @@
 /* watch.c - who waits for durable news of a run: records in lists, by run id. See shard.h.
  *
- * A watch does not keep its run in memory: a step of the run fires it by the run's id, whoever
- * loaded the run again meanwhile. Only to begin a watch the run must be in memory, since what is
+ * A watch does not keep its run in memory: a step of the run fires it by the run's id, even if
+ * it was loaded again meanwhile. Only to begin a watch the run must be in memory, since what is
  * durable of it is known there; if it is not, the watch fires at once and its owner looks again. */
 #include "base/check.h"
 #include "base/memory.h"
 #include "engine/shard/inside.h"
+#include "engine/shard/watches.h"
+#include "engine/shard/workflows.h"
 
 struct watched {
     struct list watches; /* struct run_watch; never empty */
@@ -44,20 +46,22 @@ static void
 watched_drop(struct tenure *tenure, struct watched *watched)
 {
     check(list_is_empty(&watched->watches));
-    map_remove(tenure->watched, watched->run_id);
+    struct watched *removed = map_remove(tenure->watched, watched->run_id);
+    check(removed == watched);
     memory_free(watched);
 }
 
 static void
 watched_add(struct watched *watched, struct run_watch *watch)
 {
+    check(watch->watched == NULL && list_is_empty(&watch->node));
     list_push_back(&watched->watches, &watch->node);
     watch->watched = watched;
 }
 
 /* What is durable of the run says more than the watcher knows, or nothing is known. */
 static bool
-has_news(struct tenure *tenure, const struct run_key *key, int64_t next_event_id)
+has_changes(struct tenure *tenure, const struct run_key *key, int64_t next_event_id)
 {
     struct arena *arena = arena_new(512);
     struct workflow *workflow = workflow_find(tenure, key, arena);
@@ -73,9 +77,10 @@ shard_watch(struct shard *shard, const struct run_key *key, struct run_watch *wa
 {
     check(list_is_empty(&watch->node) && key->run_id[0] != '\0');
     struct tenure *tenure = shard->tenure;
+    shard_check(shard);
     if (tenure == NULL)
         watch->fire(watch, true);
-    else if (has_news(tenure, key, watch->next_event_id))
+    else if (has_changes(tenure, key, watch->next_event_id))
         watch->fire(watch, false);
     else
         watched_add(watched_of(tenure, key->run_id), watch);
@@ -85,18 +90,21 @@ void
 shard_unwatch(struct shard *shard, struct run_watch *watch)
 {
     struct watched *watched = watch->watched;
+    shard_check(shard);
+    check(watched == NULL || (shard->tenure != NULL && !list_is_empty(&watch->node)));
     list_remove(&watch->node);
     watch->watched = NULL;
     if (watched != NULL && list_is_empty(&watched->watches))
         watched_drop(shard->tenure, watched); /* lists of other tenures are empty: all were fired */
 }
 
-/* Fires all of a list. One that fires may take others back, or begin anew. */
+/* Fires all of a list. One that fires may take others back, or start again. */
 static void
 fire_all(struct list *watches, bool is_lost)
 {
     for (struct list *node; (node = list_pop_front(watches)) != NULL;) {
         struct run_watch *watch = list_entry(node, struct run_watch, node);
+        check(watch->watched == NULL);
         watch->fire(watch, is_lost);
     }
 }
@@ -110,6 +118,7 @@ watched_take(struct watched *watched, int64_t next_event_id, struct list *taken)
         if (watch->next_event_id >= next_event_id)
             continue;
         list_remove(node);
+        check(watch->watched == watched);
         watch->watched = NULL;
         list_push_back(taken, node);
     }
@@ -137,6 +146,7 @@ watches_fire(struct tenure *tenure, const char *run_id, int64_t next_event_id, b
 void
 watches_lose(struct tenure *tenure)
 {
+    check(tenure->is_over);
     struct list taken = LIST_INIT(taken);
     size_t cursor = 0;
     void *value;

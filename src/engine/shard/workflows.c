@@ -7,11 +7,14 @@
  * Invariants:
  *   1. pins == 0 exactly while the id is in workflows.idle; then nobody has or wants its lock.
  *   2. weight is the number of ids plus the number of loaded runs. */
+#include "engine/shard/workflows.h"
 #include "base/check.h"
 #include "base/memory.h"
 #include "engine/shard/inside.h"
+#include "engine/shard/metrics.h"
+#include "engine/shard/watches.h"
 #include "fiber/clock.h"
-#include "fiber/mark.h"
+#include "fiber/probe.h"
 #include "wire/message.h"
 
 #define RUNS_KEPT 4 /* of one id, while it is in use; more only as long as they have to */
@@ -22,18 +25,82 @@ void
 workflows_init(struct tenure *tenure, size_t weight_max)
 {
     struct workflows *workflows = &tenure->workflows;
+    check(weight_max > 0);
     workflows->by_key = map_new();
     workflows->weight_max = weight_max;
     list_init(&workflows->idle);
     list_init(&workflows->undurable);
 }
 
+/* Is the workflow's own state what its lock and its pins allow? */
+static void
+state_check(const struct workflow *workflow)
+{
+    check(workflow->pins == 0 || list_is_empty(&workflow->node)); /* 1 */
+    check(workflow->pins > 0 || workflow->lock.owner == NULL);    /* 1 */
+    check(workflow->has_current || workflow->current == NULL);
+    check((workflow->current == NULL) == (workflow->current_arena == NULL));
+}
+
+static void
+run_of_workflow_check(const struct workflow *workflow, const struct loaded_run *loaded)
+{
+    const STORED(RunRecord) *core = loaded->run->core;
+    check(strcmp(core->workflow_id, workflow->workflow_id) == 0);
+    check(strcmp(core->domain_id, workflow->domain_id) == 0);
+    check(workflow_find_run(workflow, core->run_id) == loaded); /* nobody else has its id */
+    check(loaded->undurable <= workflow->pins);
+}
+
+void
+workflow_check(const struct workflow *workflow)
+{
+    check(workflow->lock.owner == fiber_self() && workflow->pins > 0);
+    state_check(workflow);
+    if (!CHECK_DEEPLY)
+        return;
+    list_each(node, &workflow->runs)
+        run_of_workflow_check(workflow, list_entry(node, struct loaded_run, node));
+}
+
+/* Walks over all ids. */
+static void
+workflows_weight_check(const struct workflows *workflows)
+{
+    size_t cursor = 0, runs = 0;
+    void *value;
+    while (map_next(workflows->by_key, &cursor, NULL, &value)) {
+        const struct workflow *workflow = value;
+        state_check(workflow);
+        list_each(node, &workflow->runs)
+            runs++;
+    }
+    check(map_count(workflows->by_key) + runs == workflows->weight); /* 2 */
+}
+
+void
+workflows_check(const struct workflows *workflows)
+{
+    check(map_count(workflows->by_key) <= workflows->weight); /* 2 */
+    if (!CHECK_DEEPLY || workflows->weight > CHECK_ROWS_MAX)
+        return;
+    ticket_t ticket = 0;
+    list_each(node, &workflows->undurable) {
+        const struct aftermath *aftermath = list_entry(node, struct aftermath, node);
+        check(aftermath->ticket > ticket && aftermath->workflow->pins > 0);
+        ticket = aftermath->ticket;
+    }
+    list_each(node, &workflows->idle)
+        check(list_entry(node, struct workflow, node)->pins == 0); /* 1 */
+    workflows_weight_check(workflows);
+}
+
 static void
 weigh(struct tenure *tenure, int by)
 {
-    check(by > 0 || tenure->workflows.weight > 0);
+    check(by == 1 || (by == -1 && tenure->workflows.weight > 0));
     tenure->workflows.weight += (size_t)by;
-    figures_cache_grew(tenure->shard, by);
+    metrics_cache_grew(tenure->shard, by);
 }
 
 /* A domain id is a UUID: it has no slash. */
@@ -59,7 +126,8 @@ workflow_new(struct tenure *tenure, const struct run_key *key, struct slice map_
     fiber_mutex_init(&workflow->lock);
     list_init(&workflow->node);
     list_init(&workflow->runs);
-    map_put(tenure->workflows.by_key, map_key, workflow);
+    struct workflow *before = map_put(tenure->workflows.by_key, map_key, workflow);
+    check(before == NULL);
     weigh(tenure, 1);
     return workflow;
 }
@@ -92,7 +160,8 @@ workflow_forget(struct tenure *tenure, struct workflow *workflow)
     struct arena *arena = arena_new(1024);
     struct run_key key = {.domain_id = workflow->domain_id, .workflow_id = workflow->workflow_id};
     check(workflow->pins == 0);
-    map_remove(tenure->workflows.by_key, workflow_key(&key, arena));
+    struct workflow *removed = map_remove(tenure->workflows.by_key, workflow_key(&key, arena));
+    check(removed == workflow);
     workflow_free(tenure, workflow);
     arena_free(arena);
 }
@@ -117,6 +186,7 @@ static void
 workflow_unpin(struct tenure *tenure, struct workflow *workflow)
 {
     check(workflow->pins > 0);
+    check(list_is_empty(&workflow->node)); /* 1 */
     if (--workflow->pins > 0)
         return;
     list_push_back(&tenure->workflows.idle, &workflow->node);
@@ -145,7 +215,7 @@ workflow_lock(struct tenure *tenure, const struct run_key *key, struct arena *ar
     workflow_pin(workflow);
     int64_t began = clock_monotonic();
     struct error *err = fiber_mutex_lock(&workflow->lock, arena);
-    figures_cache_waited(tenure->shard, began);
+    metrics_cache_waited(tenure->shard, began);
     if (err != NULL) {
         workflow_unpin(tenure, workflow);
         return err;
@@ -154,6 +224,7 @@ workflow_lock(struct tenure *tenure, const struct run_key *key, struct arena *ar
         workflow_unlock(tenure, workflow);
         return tenure_error(tenure, arena);
     }
+    workflow_check(workflow);
     *locked = workflow;
     return NULL;
 }
@@ -161,6 +232,8 @@ workflow_lock(struct tenure *tenure, const struct run_key *key, struct arena *ar
 void
 workflow_unlock(struct tenure *tenure, struct workflow *workflow)
 {
+    workflow_check(workflow);
+    check(workflow->newest <= writer_newest(tenure->writer));
     fiber_mutex_unlock(&workflow->lock);
     workflow_unpin(tenure, workflow);
 }
@@ -172,6 +245,7 @@ workflow_set_current(struct workflow *workflow, const STORED(CurrentRecord) *cur
 {
     struct arena *arena = NULL;
     STORED(CurrentRecord) *copy = NULL;
+    check(workflow->lock.owner == fiber_self());
     workflow->has_current = true;
     if (current != NULL) {
         arena = arena_new(512);
@@ -200,11 +274,12 @@ tenure_check_owned(struct tenure *tenure, struct arena *arena)
     struct error *err = NULL;
     if (!tenure->is_over && !shard->options.is_alone)
         err = store_guard(shard->options.store, shard->partition, arena, &guard);
-#ifdef CADENZA_PLANT_overtaken_owner_reads
+    check(guard == 0 || guard >= tenure->range_first); /* guards never fall */
+#ifdef CADENZA_FAULT_overtaken_owner_reads
     guard = 0;
 #endif
     if (!tenure->is_over && err == NULL && guard > tenure->range_id) {
-        mark("overtaken_owner_read");
+        probe("overtaken_owner_read");
         shard_lose(tenure, error_new(arena, ERR_FENCED, "shard %u has guard %llu, not %llu",
                                      shard->options.number, (unsigned long long)guard,
                                      (unsigned long long)tenure->range_id));
@@ -215,6 +290,7 @@ tenure_check_owned(struct tenure *tenure, struct arena *arena)
 struct error *
 workflow_load_current(struct tenure *tenure, struct workflow *workflow, struct arena *arena)
 {
+    check(workflow->lock.owner == fiber_self());
     if (workflow->has_current)
         return NULL;
     STORED(CurrentRecord) *current = NULL;
@@ -223,6 +299,7 @@ workflow_load_current(struct tenure *tenure, struct workflow *workflow, struct a
                                      workflow->workflow_id, arena, &current);
     if (err == NULL)
         err = tenure_check_owned(tenure, arena);
+    check(!workflow->has_current); /* under the lock nobody else reads it */
     if (err == NULL)
         workflow_set_current(workflow, current);
     return err;
@@ -242,6 +319,7 @@ workflow_find_run(const struct workflow *workflow, const char *run_id)
 struct loaded_run *
 workflow_add_run(struct tenure *tenure, struct workflow *workflow, struct run *run)
 {
+    check(workflow->lock.owner == fiber_self());
     check(workflow_find_run(workflow, run->core->run_id) == NULL);
     struct loaded_run *loaded = memory_zalloc(1, sizeof *loaded);
     loaded->run = run;
@@ -250,7 +328,7 @@ workflow_add_run(struct tenure *tenure, struct workflow *workflow, struct run *r
     return loaded;
 }
 
-#ifdef CADENZA_PLANT_stale_cache_kept
+#ifdef CADENZA_FAULT_stale_cache_kept
 /* The run as it was when the shard was lost. */
 static struct loaded_run *
 take_stale(struct tenure *tenure, struct workflow *workflow, const char *run_id,
@@ -275,12 +353,13 @@ struct error *
 workflow_load_run(struct tenure *tenure, struct workflow *workflow, const char *run_id,
                   struct arena *arena, struct loaded_run **loaded)
 {
+    check(workflow->lock.owner == fiber_self());
     *loaded = workflow_find_run(workflow, run_id);
-#ifdef CADENZA_PLANT_stale_cache_kept
+#ifdef CADENZA_FAULT_stale_cache_kept
     if (*loaded == NULL)
         *loaded = take_stale(tenure, workflow, run_id, arena);
 #endif
-    figures_cache_asked(tenure->shard, *loaded != NULL);
+    metrics_cache_asked(tenure->shard, *loaded != NULL);
     if (*loaded != NULL)
         return NULL;
     struct run *run = NULL;
@@ -304,6 +383,8 @@ workflow_load_run(struct tenure *tenure, struct workflow *workflow, const char *
 struct aftermath *
 workflow_add_aftermath(struct tenure *tenure, struct workflow *workflow, ticket_t ticket)
 {
+    check(ticket == writer_newest(tenure->writer) && ticket > workflow->newest);
+    check(workflow->lock.owner == fiber_self());
     struct aftermath *aftermath = memory_take(sizeof *aftermath);
     *aftermath = (struct aftermath){.ticket = ticket, .workflow = workflow};
     workflow_pin(workflow);
@@ -315,7 +396,8 @@ workflow_add_aftermath(struct tenure *tenure, struct workflow *workflow, ticket_
 void
 workflow_replace_run(struct loaded_run *loaded, struct run *run)
 {
-    check(strcmp(loaded->run->core->run_id, run->core->run_id) == 0);
+    check(loaded->run != run && strcmp(loaded->run->core->run_id, run->core->run_id) == 0);
+    check(!loaded->is_replaced);
     run_free(loaded->run);
     loaded->run = run;
     loaded->is_replaced = true;
@@ -325,6 +407,7 @@ void
 aftermath_add_run(struct aftermath *aftermath, struct loaded_run *loaded)
 {
     check(aftermath->run_count < STEP_RUNS_MAX);
+    check(loaded->undurable < aftermath->workflow->pins); /* each step of it has one */
     loaded->undurable++;
     aftermath->runs[aftermath->run_count++] =
         (struct aftermath_run){.loaded = loaded,
@@ -357,7 +440,7 @@ aftermath_run_done(struct tenure *tenure, const struct aftermath_run *done)
     loaded->undurable--;
     loaded->durable_next_event_id = done->next_event_id;
     if (done->is_closed && !loaded->is_durably_closed)
-        figures_closed(tenure->shard, loaded->run);
+        metrics_closed(tenure->shard, loaded->run);
     loaded->is_durably_closed = done->is_closed;
     run_compact(loaded->run);
     if (tenure->is_over)
@@ -384,6 +467,7 @@ void
 workflows_release(struct tenure *tenure, ticket_t durable)
 {
     struct list *undurable = &tenure->workflows.undurable;
+    check(durable <= writer_durable(tenure->writer));
     while (!list_is_empty(undurable)) {
         struct aftermath *aftermath = list_entry(undurable->next, struct aftermath, node);
         if (aftermath->ticket > durable)

@@ -1,4 +1,4 @@
-/* contract.h - the promises of fiber/ as tests that do not know which ground they stand on.
+/* contract.h - the promises of fiber/ as tests that do not know which platform they run on.
  *
  * The files *_test.c here use public headers only. Each is linked once with on_linux.c and once
  * with its counterpart for simulation, which provide the functions below. Bodies run as the first

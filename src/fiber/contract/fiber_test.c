@@ -17,11 +17,11 @@ struct story {
 };
 
 static void
-tell(struct story *story, char letter)
+tell(struct story *story, char message)
 {
     size_t length = strlen(story->text);
     check(length + 1 < sizeof story->text);
-    story->text[length] = letter;
+    story->text[length] = message;
 }
 
 static void
@@ -57,8 +57,8 @@ static void
 yield_twice(void *argument)
 {
     struct story *story = argument;
-    for (char letter = '1'; letter <= '3'; letter++) {
-        tell(story, letter);
+    for (char message = '1'; message <= '3'; message++) {
+        tell(story, message);
         fiber_yield();
     }
     latch_done(&story->latch);
@@ -163,7 +163,7 @@ CONTRACT(fiber, a_cancelled_fiber_waits_no_more, 1)
 }
 
 static void
-wait_deaf(void *argument)
+wait_uncancellable(void *argument)
 {
     struct story *story = argument;
     fiber_wait_uncancellable();
@@ -175,7 +175,7 @@ CONTRACT(fiber, an_uncancellable_wait_minds_neither_cancel_nor_deadline, 1)
 {
     struct story story = {""};
     latch_init(&story.latch, 1);
-    struct fiber *fiber = fiber_start("deaf", wait_deaf, &story);
+    struct fiber *fiber = fiber_start("deaf", wait_uncancellable, &story);
     fiber_yield();
     fiber_cancel(fiber);
     EXPECT_OK(fiber_sleep(2 * NS_PER_MS, arena));
@@ -189,7 +189,7 @@ static void
 leave_a_fiber(void *argument)
 {
     struct story *story =
-        argument; /* outlives this process, which a ground may run several times */
+        argument; /* outlives this process, which a platform may run several times */
     *story = (struct story){""};
     latch_init(&story->latch, 1);
     fiber_start("left", sleep_long, story);

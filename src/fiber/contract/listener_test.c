@@ -1,7 +1,7 @@
 /* listener_test.c - opening connections, and handing accepted ones to other loops. */
 #include <string.h>
 
-#include "fiber/contract/server.h"
+#include "fiber/contract/test_server.h"
 
 /* ---- opening ---- */
 
@@ -62,17 +62,17 @@ CONTRACT(listener, accepting_can_be_cancelled_and_has_a_deadline, 1)
 /* ---- adopted elsewhere ---- */
 
 struct journey {
-    struct letter letter;
+    struct loop_message message;
     struct server *server;
     struct socket *socket;
     struct loop *back_to;
-    struct letter done;
+    struct loop_message done;
 };
 
 static void
-journey_ends(struct letter *letter)
+journey_ends(struct loop_message *message)
 {
-    struct journey *journey = container_of(letter, struct journey, done);
+    struct journey *journey = container_of(message, struct journey, done);
     latch_done(&journey->server->latch);
     memory_free(journey);
 }
@@ -90,9 +90,9 @@ serve_elsewhere(void *argument)
 }
 
 static void
-journey_arrives(struct letter *letter)
+journey_arrives(struct loop_message *message)
 {
-    struct journey *journey = container_of(letter, struct journey, letter);
+    struct journey *journey = container_of(message, struct journey, message);
     socket_adopt(journey->socket);
     fiber_start("serve", serve_elsewhere, journey);
 }
@@ -106,13 +106,13 @@ accept_for_others(void *argument)
     struct error *err;
     while ((err = listener_accept(server->listener, arena, &socket)) == NULL) {
         struct journey *journey = memory_zalloc(1, sizeof *journey);
-        *journey = (struct journey){.letter.deliver = journey_arrives,
+        *journey = (struct journey){.message.deliver = journey_arrives,
                                     .done.deliver = journey_ends,
                                     .server = server,
                                     .socket = socket,
                                     .back_to = loop_self()};
         latch_add(&server->latch, 1);
-        EXPECT(loop_post(loop_at(1 + server->accepted++ % (loop_count() - 1)), &journey->letter));
+        EXPECT(loop_post(loop_at(1 + server->accepted++ % (loop_count() - 1)), &journey->message));
     }
     server->ended_with = err->kind;
     latch_done(&server->latch);

@@ -1,11 +1,11 @@
-/* loop_test.c - several loops: letters in order and bounded, and loop_call. */
+/* loop_test.c - several loops: messages in order and bounded, and loop_call. */
 #include "fiber/loop.h"
 
 #include <stdatomic.h>
 
 #include "base/memory.h"
 #include "fiber/contract/contract.h"
-#include "fiber/mark.h"
+#include "fiber/probe.h"
 #include "fiber/sync.h"
 
 CONTRACT(loop, each_knows_its_place, 3)
@@ -15,13 +15,13 @@ CONTRACT(loop, each_knows_its_place, 3)
     for (unsigned i = 0; i < 3; i++)
         EXPECT_EQ(loop_index(loop_at(i)), i);
     EXPECT(loop_is_here());
-    mark("loop_test");
+    probe("loop_test");
 }
 
-/* ---- letters ---- */
+/* ---- messages ---- */
 
 struct numbered {
-    struct letter letter;
+    struct loop_message message;
     struct receiver *receiver;
     unsigned sender;
     unsigned number;
@@ -38,9 +38,9 @@ struct receiver {
 };
 
 static void
-receive(struct letter *letter)
+receive(struct loop_message *message)
 {
-    struct numbered *numbered = container_of(letter, struct numbered, letter);
+    struct numbered *numbered = container_of(message, struct numbered, message);
     struct receiver *receiver = numbered->receiver;
     check(loop_self() == receiver->loop && fiber_self() == NULL);
     receiver->is_out_of_order |= receiver->next[numbered->sender] != numbered->number;
@@ -58,16 +58,16 @@ receiver_wait(struct receiver *receiver)
         fiber_wait_uncancellable();
 }
 
-#define LETTERS 20000
+#define MESSAGES 20000
 
 static void
 send_many(void *argument)
 {
     struct receiver *receiver = argument;
-    for (unsigned i = 0; i < LETTERS; i++) {
+    for (unsigned i = 0; i < MESSAGES; i++) {
         struct numbered *numbered = memory_zalloc(1, sizeof *numbered);
         *numbered = (struct numbered){{.deliver = receive}, receiver, loop_index(loop_self()), i};
-        while (!loop_post(receiver->loop, &numbered->letter))
+        while (!loop_post(receiver->loop, &numbered->message))
             fiber_yield();
         if (i % 64 == 0)
             fiber_yield();
@@ -92,10 +92,10 @@ call_from_here(void *argument)
     latch_done(site->latch);
 }
 
-/* All loops, the receiver's too, send at once; each must be heard completely and in its order. */
+/* All loops, the receiver's too, send at once; each must arrive completely and in order. */
 CONTRACT(mailbox, letters_of_one_sender_arrive_in_order, 4)
 {
-    struct receiver receiver = {.loop = loop_self(), .awaited = 4 * LETTERS};
+    struct receiver receiver = {.loop = loop_self(), .awaited = 4 * MESSAGES};
     struct latch latch;
     struct call_site sites[4];
     latch_init(&latch, 4);
@@ -107,7 +107,7 @@ CONTRACT(mailbox, letters_of_one_sender_arrive_in_order, 4)
     latch_wait(&latch);
     EXPECT(!receiver.is_out_of_order);
     for (unsigned i = 0; i < 4; i++)
-        EXPECT_EQ(receiver.next[i], LETTERS);
+        EXPECT_EQ(receiver.next[i], MESSAGES);
 }
 
 /* The receiver does not tick while this fiber posts to its own loop, so the mailbox fills up. */
@@ -118,7 +118,7 @@ CONTRACT(mailbox, it_is_bounded_and_takes_letters_again_when_they_were_delivered
     for (unsigned i = 0; i < LOOP_MAILBOX_MAX + 10; i++) {
         struct numbered *numbered = memory_zalloc(1, sizeof *numbered);
         *numbered = (struct numbered){{.deliver = receive}, &receiver, 0, i};
-        if (loop_post(loop_self(), &numbered->letter))
+        if (loop_post(loop_self(), &numbered->message))
             posted++;
         else
             memory_free(numbered);
@@ -130,7 +130,7 @@ CONTRACT(mailbox, it_is_bounded_and_takes_letters_again_when_they_were_delivered
     receiver = (struct receiver){.loop = loop_self(), .awaited = 1};
     struct numbered *numbered = memory_zalloc(1, sizeof *numbered);
     *numbered = (struct numbered){{.deliver = receive}, &receiver, 0, 0};
-    EXPECT(loop_post(loop_self(), &numbered->letter));
+    EXPECT(loop_post(loop_self(), &numbered->message));
     receiver_wait(&receiver);
 }
 
@@ -216,8 +216,7 @@ CONTRACT(loop_call, a_caller_that_is_cancelled_already_still_gets_its_call, 2)
     EXPECT_EQ(question.wake, WAKE_CANCELLED);
 }
 
-/* The word of the cancel crosses the answer; both must have arrived before the caller's stack goes.
- */
+/* The cancel message crosses the answer; both must have arrived before the caller's stack goes. */
 CONTRACT(loop_call, a_cancel_may_cross_the_answer, 2)
 {
     for (int i = 0; i < 300; i++) {

@@ -1,4 +1,4 @@
-/* on_linux.c - runs the contract on the real ground. */
+/* on_linux.c - runs the contract on the real platform. */
 #include <ftw.h>
 #include <limits.h>
 #include <stdio.h>

@@ -96,7 +96,7 @@ struct adder {
 };
 
 struct addition {
-    struct letter letter; /* to the worker and back */
+    struct loop_message message; /* to the worker and back */
     struct loop *from;
     struct fiber *fiber;
     unsigned amount;
@@ -105,24 +105,24 @@ struct addition {
 };
 
 static void
-deliver_total(struct letter *letter)
+deliver_total(struct loop_message *message)
 {
-    struct addition *addition = container_of(letter, struct addition, letter);
+    struct addition *addition = container_of(message, struct addition, message);
     addition->is_answered = true;
     fiber_wake(addition->fiber);
 }
 
 static void
-drain_additions(void *context, struct list *letters)
+process_additions(void *context, struct list *messages)
 {
     struct adder *adder = context;
     adder->groups++;
-    for (struct list *node; (node = list_pop_front(letters)) != NULL;) {
-        struct letter *letter = list_entry(node, struct letter, node);
-        struct addition *addition = container_of(letter, struct addition, letter);
+    for (struct list *node; (node = list_pop_front(messages)) != NULL;) {
+        struct loop_message *message = list_entry(node, struct loop_message, node);
+        struct addition *addition = container_of(message, struct addition, message);
         adder->total += addition->amount;
         addition->total = adder->total;
-        loop_post_answer(addition->from, letter);
+        loop_post_answer(addition->from, message);
     }
 }
 
@@ -138,11 +138,11 @@ add_many(void *argument)
     struct adding *adding = argument;
     unsigned last = 0;
     for (int i = 0; i < 100; i++) {
-        struct addition addition = {.letter.deliver = deliver_total,
+        struct addition addition = {.message.deliver = deliver_total,
                                     .from = loop_self(),
                                     .fiber = fiber_self(),
                                     .amount = 1};
-        worker_post(adding->worker, &addition.letter);
+        worker_post(adding->worker, &addition.message);
         while (!addition.is_answered)
             fiber_wait_uncancellable();
         EXPECT(addition.total > last);
@@ -167,7 +167,7 @@ add_from_crowd(void *argument)
 CONTRACT(worker, it_gets_every_letter_once_from_all_loops, 2)
 {
     struct adder adder = {0};
-    struct adding adding = {.worker = worker_new("adder", drain_additions, &adder)};
+    struct adding adding = {.worker = worker_new("adder", process_additions, &adder)};
     EXPECT_OK(loop_call(loop_at(1), add_from_crowd, &adding, arena));
     add_from_crowd(&adding);
     worker_free(adding.worker);
@@ -179,14 +179,14 @@ CONTRACT(worker, it_gets_every_letter_once_from_all_loops, 2)
 CONTRACT(worker, freeing_it_drains_its_queue, 1)
 {
     struct adder adder = {0};
-    struct worker *worker = worker_new("adder", drain_additions, &adder);
+    struct worker *worker = worker_new("adder", process_additions, &adder);
     struct addition additions[50];
     for (int i = 0; i < 50; i++) {
-        additions[i] = (struct addition){.letter.deliver = deliver_total,
+        additions[i] = (struct addition){.message.deliver = deliver_total,
                                          .from = loop_self(),
                                          .fiber = fiber_self(),
                                          .amount = 1};
-        worker_post(worker, &additions[i].letter);
+        worker_post(worker, &additions[i].message);
     }
     worker_free(worker);
     EXPECT_EQ(adder.total, 50);
@@ -195,7 +195,7 @@ CONTRACT(worker, freeing_it_drains_its_queue, 1)
             fiber_wait_uncancellable();
 }
 
-/* Waits for more behind the first letters that it gets. */
+/* Waits for more behind the first messages that it gets. */
 struct patience {
     struct worker *worker;
     unsigned wanted;
@@ -205,28 +205,28 @@ struct patience {
 };
 
 static void
-drain_patiently(void *context, struct list *letters)
+process_patiently(void *context, struct list *messages)
 {
     struct patience *patience = context;
     struct adder unused = {0};
-    drain_additions(&unused, letters);
+    process_additions(&unused, messages);
     if (patience->has_waited)
         return;
     patience->has_waited = true;
     patience->found = worker_await(patience->worker, patience->wanted, patience->time);
 }
 
-/* One letter, and three more when it is answered; then the end. */
+/* One message, and three more when it is answered; then the end. */
 static size_t
-await_letters(unsigned wanted, int64_t time)
+await_messages(unsigned wanted, int64_t time)
 {
     struct addition additions[4];
     struct patience patience = {.wanted = wanted, .time = time};
-    patience.worker = worker_new("patient", drain_patiently, &patience);
+    patience.worker = worker_new("patient", process_patiently, &patience);
     for (int i = 0; i < 4; i++) {
         additions[i] = (struct addition){
-            .letter.deliver = deliver_total, .from = loop_self(), .fiber = fiber_self()};
-        worker_post(patience.worker, &additions[i].letter);
+            .message.deliver = deliver_total, .from = loop_self(), .fiber = fiber_self()};
+        worker_post(patience.worker, &additions[i].message);
         while (i == 0 && !additions[i].is_answered)
             fiber_wait_uncancellable();
     }
@@ -239,21 +239,21 @@ await_letters(unsigned wanted, int64_t time)
 
 CONTRACT(worker, it_may_wait_for_more_until_there_are_enough_or_its_end, 1)
 {
-    EXPECT_EQ(await_letters(3, 3600 * NS_PER_S), contract_is_simulated ? 0 : 3);
-    EXPECT_EQ(await_letters(1000, 3600 * NS_PER_S), contract_is_simulated ? 0 : 3);
+    EXPECT_EQ(await_messages(3, 3600 * NS_PER_S), contract_is_simulated ? 0 : 3);
+    EXPECT_EQ(await_messages(1000, 3600 * NS_PER_S), contract_is_simulated ? 0 : 3);
 }
 
 CONTRACT(worker, it_waits_for_more_no_longer_than_it_said, 1)
 {
     struct addition addition = {
-        .letter.deliver = deliver_total, .from = loop_self(), .fiber = fiber_self()};
+        .message.deliver = deliver_total, .from = loop_self(), .fiber = fiber_self()};
     struct patience patience = {.wanted = 1000, .time = NS_PER_MS};
-    patience.worker = worker_new("patient", drain_patiently, &patience);
-    worker_post(patience.worker, &addition.letter);
+    patience.worker = worker_new("patient", process_patiently, &patience);
+    worker_post(patience.worker, &addition.message);
     while (!addition.is_answered)
         fiber_wait_uncancellable();
     addition.is_answered = false; /* the next one is drained after the wait */
-    worker_post(patience.worker, &addition.letter);
+    worker_post(patience.worker, &addition.message);
     while (!addition.is_answered)
         fiber_wait_uncancellable();
     EXPECT(patience.found <= 1);

@@ -1,6 +1,6 @@
 /* socket_test.c - streams between two ends of one process: bytes, waiting, and the other side
  * going. */
-#include "fiber/contract/server.h"
+#include "fiber/contract/test_server.h"
 
 CONTRACT(socket, an_echo_comes_back, 1)
 {

@@ -53,7 +53,7 @@ CONTRACT(mutex, one_fiber_at_a_time_is_inside, 1)
 
 struct visitor {
     struct shared *shared;
-    char letter;
+    char message;
     int64_t deadline;
     enum error_kind failed; /* ERROR_KIND_COUNT: not */
 };
@@ -68,7 +68,7 @@ visit(void *argument)
     struct error *err = fiber_mutex_lock(&shared->mutex, arena);
     visitor->failed = err == NULL ? ERROR_KIND_COUNT : err->kind;
     if (err == NULL) {
-        shared->text[strlen(shared->text)] = visitor->letter;
+        shared->text[strlen(shared->text)] = visitor->message;
         fiber_mutex_unlock(&shared->mutex);
     }
     latch_done(&shared->latch);

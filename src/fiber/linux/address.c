@@ -13,7 +13,7 @@
 #include "base/text.h"
 #include "fiber/linux/inside.h"
 
-struct lookup {
+struct address_lookup {
     struct pool_job job;
     char *host; /* "" gives every interface (passive) or this host */
     char *port;
@@ -27,13 +27,13 @@ struct lookup {
 static void
 lookup_work(void *argument)
 {
-    struct lookup *lookup = argument;
+    struct address_lookup *lookup = argument;
     lookup->failed = getaddrinfo(lookup->host[0] == '\0' ? NULL : lookup->host, lookup->port,
                                  &lookup->hints, &lookup->list);
 }
 
 static void
-lookup_free(struct lookup *lookup)
+lookup_free(struct address_lookup *lookup)
 {
     if (lookup->list != NULL)
         freeaddrinfo(lookup->list);
@@ -44,7 +44,7 @@ lookup_free(struct lookup *lookup)
 static void
 lookup_done(struct pool_job *job)
 {
-    struct lookup *lookup = container_of(job, struct lookup, job);
+    struct address_lookup *lookup = container_of(job, struct address_lookup, job);
     lookup->is_done = true;
     if (lookup->fiber != NULL)
         fiber_wake(lookup->fiber);
@@ -53,7 +53,7 @@ lookup_done(struct pool_job *job)
 }
 
 /* Splits at the last colon; brackets around an IPv6 host go away. */
-static struct lookup *
+static struct address_lookup *
 lookup_new(const char *address, bool is_passive)
 {
     const char *colon = strrchr(address, ':');
@@ -63,7 +63,7 @@ lookup_new(const char *address, bool is_passive)
         host++;
         length -= 2;
     }
-    struct lookup *lookup = memory_zalloc(1, sizeof *lookup);
+    struct address_lookup *lookup = memory_zalloc(1, sizeof *lookup);
     lookup->host = memory_zalloc(length + 1 + strlen(colon), 1);
     memcpy(lookup->host, host, length);
     lookup->port = lookup->host + length + 1;
@@ -78,7 +78,7 @@ lookup_new(const char *address, bool is_passive)
 
 /* Waits for the pool's answer; if it does not come in time the lookup is left to itself. */
 static struct error *
-lookup_wait(struct lookup *lookup, int64_t deadline, struct arena *arena)
+lookup_wait(struct address_lookup *lookup, int64_t deadline, struct arena *arena)
 {
     lookup->fiber = fiber_self();
     if (!pool_submit(&lookup->job, true)) {
@@ -103,7 +103,7 @@ address_resolve(const char *address, bool is_passive, int64_t deadline, struct a
     const char *fault = text_address_fault(address, arena);
     if (fault != NULL)
         return error_new(arena, ERR_UNAVAILABLE, "%s", fault);
-    struct lookup *lookup = lookup_new(address, is_passive);
+    struct address_lookup *lookup = lookup_new(address, is_passive);
     lookup->hints.ai_flags |= AI_NUMERICHOST; /* first without asking anybody */
     lookup_work(lookup);
     if (lookup->failed == EAI_NONAME) {

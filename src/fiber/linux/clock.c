@@ -3,8 +3,8 @@
  * The kernel's monotonic clock never goes back, but what a process is shown may: libraries that
  * fake the time for tests, and virtual machines that were moved. Then the clock of the loops goes
  * on from where it was, for all of them by the same amount; a loop notices when it next wakes up
- * (libuv would sleep on by the faked clock, if nothing but an alarm is to wake it). It begins above
- * 0, which stands for "not yet" in many places. */
+ * (libuv would sleep on by the faked clock, if nothing but its timer is to wake it). It begins
+ * above 0, which stands for "not yet" in many places. */
 #include <errno.h>
 #include <string.h>
 #include <sys/random.h>
@@ -28,13 +28,13 @@ linux_clock_read(struct linux_loop *loop)
 {
     int64_t least = loop->loop.now > 0 ? loop->loop.now : NS_PER_S;
     int64_t now = clock_read(CLOCK_MONOTONIC);
-    int64_t added = atomic_load_explicit(&loop->ground->clock_added, memory_order_relaxed);
+    int64_t added = atomic_load_explicit(&loop->platform->clock_added, memory_order_relaxed);
     while (now + added < least &&
-           !atomic_compare_exchange_weak(&loop->ground->clock_added, &added, least - now))
+           !atomic_compare_exchange_weak(&loop->platform->clock_added, &added, least - now))
         continue;
     added = now + added < least ? least - now : added;
-    if (added != loop->clock_added) { /* the alarm was set by the clock of before */
-        loop->alarm_due = NEVER;
+    if (added != loop->clock_added) { /* the poll timer was set by the clock of before */
+        loop->poll_timer_due = NEVER;
         uv_update_time(&loop->uv);
     }
     loop->clock_added = added;
@@ -42,18 +42,18 @@ linux_clock_read(struct linux_loop *loop)
 }
 
 int64_t
-ground_clock_wall(struct loop *loop)
+platform_clock_wall(struct loop *loop)
 {
     if (loop == NULL)
         return clock_read(CLOCK_REALTIME);
     return clock_read(CLOCK_REALTIME) +
-           atomic_load_explicit(&loop->ground->wall_skipped, memory_order_relaxed);
+           atomic_load_explicit(&loop->platform->wall_skipped, memory_order_relaxed);
 }
 
 void
-ground_clock_skip(struct loop *loop, int64_t nanoseconds)
+platform_clock_skip(struct loop *loop, int64_t nanoseconds)
 {
-    atomic_fetch_add_explicit(&loop->ground->wall_skipped, nanoseconds, memory_order_relaxed);
+    atomic_fetch_add_explicit(&loop->platform->wall_skipped, nanoseconds, memory_order_relaxed);
 }
 
 static void
@@ -68,7 +68,7 @@ entropy_fetch(void *bytes, size_t count)
 }
 
 void
-ground_entropy(struct loop *core, void *bytes, size_t count)
+platform_entropy(struct loop *core, void *bytes, size_t count)
 {
     struct linux_loop *loop = core == NULL ? NULL : container_of(core, struct linux_loop, loop);
     if (loop == NULL || count > sizeof loop->entropy) {

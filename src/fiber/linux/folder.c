@@ -144,8 +144,8 @@ create_one(const char *path, struct arena *arena)
     if (mkdir(path, 0755) == 0)
         return sync_folder(folder_of(path, arena), arena);
     int reason = errno;
-    struct stat facts;
-    if (reason == EEXIST && stat(path, &facts) == 0 && S_ISDIR(facts.st_mode))
+    struct stat status;
+    if (reason == EEXIST && stat(path, &status) == 0 && S_ISDIR(status.st_mode))
         return NULL;
     return disk_error(arena, "create folder", path, reason == EEXIST ? ENOTDIR : reason);
 }

@@ -1,8 +1,8 @@
-/* inside.h - the parts of the linux ground, for the files of this folder only.
+/* inside.h - the parts of the linux platform, for the files of this folder only.
  *
  * A loop is a thread (loop 0: the one that called linux_run) with a libuv loop. Only the mailbox,
  * the queue of the pool and the queues of workers are touched by more than one thread; the rest of
- * a struct linux_loop belongs to its thread while the ground runs. */
+ * a struct linux_loop belongs to its thread while the platform runs. */
 #ifndef CADENZA_FIBER_LINUX_INSIDE_H
 #define CADENZA_FIBER_LINUX_INSIDE_H
 
@@ -17,20 +17,20 @@
 /* Many may push, one takes all: a stack that the owner turns round. */
 struct mailbox {
     _Atomic(struct list *) newest; /* linked by `next` to older ones; NULL: empty */
-    atomic_size_t count;           /* letters pushed and not yet delivered */
+    atomic_size_t count;           /* messages pushed and not yet delivered */
     atomic_bool is_sleeping;       /* the owner polls, or is about to: wake it after a push */
 };
 
 struct linux_loop {
     struct loop loop; /* first: the core knows only this */
-    struct ground *ground;
+    struct platform *platform;
     uv_loop_t uv;
     int awakener_descriptor; /* an eventfd that ends a poll from another thread; uv_async would spin
                                 for slow senders */
     uv_poll_t awakener;
-    uv_timer_t alarm;    /* ends a poll when a timer of the core is due */
-    int64_t alarm_due;   /* what it is set for; NEVER: not set */
-    int64_t clock_added; /* of the ground, when this loop last read the clock */
+    uv_timer_t poll_timer;  /* ends a poll when a timer of the core is due */
+    int64_t poll_timer_due; /* what it is set for; NEVER: not set */
+    int64_t clock_added;    /* of the platform, when this loop last read the clock */
     struct mailbox mailbox;
     bool has_posted;                    /* in this turn, */
     bool *posted_to;                    /* to these loops */
@@ -38,7 +38,7 @@ struct linux_loop {
     size_t pool_jobs;                   /* of this loop, in the pool or on the way back */
     size_t open_handles;                /* sockets, listeners and watches that nobody closed yet */
     int64_t stopping_since;             /* 0: not yet */
-    bool is_quiet; /* nothing left to do; see stop.c. Written under ground->stop_lock */
+    bool is_quiet; /* nothing left to do; see stop.c. Written under platform->stop_lock */
     unsigned char entropy[256];
     size_t entropy_left; /* unused bytes at its end */
     pthread_t thread;
@@ -55,7 +55,7 @@ struct pool {
     pthread_t *threads;
 };
 
-struct ground {
+struct platform {
     struct linux_loop *loops;
     unsigned loop_count;
     struct pool pool;
@@ -70,9 +70,9 @@ struct ground {
     pthread_mutex_t stop_lock;
     bool catches_signals;
     uv_signal_t signals[2];
-    void (*stop)(void *context); /* ground_on_stop */
+    void (*stop)(void *context); /* platform_on_stop */
     void *stop_context;
-    bool is_stop_unheard; /* a signal came before anybody asked for it */
+    bool is_stop_pending; /* a signal came before anybody asked for it */
     uv_signal_t hangup_signal;
     void (*hangup)(void *context); /* linux_on_hangup; NULL: SIGHUP ends the process */
     void *hangup_context;
@@ -86,8 +86,8 @@ void linux_clock_read(struct linux_loop *loop);
 
 /* ---- loop.c ---- */
 
-void linux_loop_open(struct linux_loop *loop, struct ground *ground, unsigned index);
-/* Ticks and polls until the ground is over. On the loop's thread. */
+void linux_loop_open(struct linux_loop *loop, struct platform *platform, unsigned index);
+/* Ticks and polls until the platform is over. On the loop's thread. */
 void linux_loop_run(struct linux_loop *loop);
 /* Closes what is left; all other threads have ended. */
 void linux_loop_close(struct linux_loop *loop);
@@ -96,45 +96,45 @@ void linux_loop_awake(struct linux_loop *loop);
 
 /* ---- mailbox.c ---- */
 
-/* Delivers all letters that were there when it began. */
+/* Delivers all messages that were there when it began. */
 void mailbox_deliver(struct linux_loop *loop);
-/* At the end of a turn: those who were sent letters in it, and sleep, are woken. */
+/* At the end of a turn: wakes the sleeping loops that were sent messages in it. */
 void mailbox_wake_owners(struct linux_loop *sender);
-/* Says that the owner is going to poll. False: better not, letters wait. */
+/* Announces that the owner is about to poll. False: it must not, messages wait. */
 bool mailbox_fall_asleep(struct mailbox *mailbox);
 void mailbox_wake_up(struct mailbox *mailbox);
 
 /* ---- worker.c ---- */
 
-/* At the end of a turn: workers that were posted to in it, and sleep, are woken. */
+/* At the end of a turn: wakes the sleeping workers that were posted to in it. */
 void worker_wake_all(struct linux_loop *sender);
 
 /* ---- stop.c ---- */
 
-/* After each tick once the ground is stopping: cancels fibers, finds out whether all is quiet. */
+/* After each tick once the platform is stopping: cancels fibers, finds out whether all is quiet. */
 void linux_loop_stop_step(struct linux_loop *loop);
 /* It may have something to do again. */
 void linux_loop_unquiet(struct linux_loop *loop);
-void signals_open(struct ground *ground);
-void signals_close(struct ground *ground);
+void signals_open(struct platform *platform);
+void signals_close(struct platform *platform);
 
 /* ---- limits.c ---- */
 
 /* Raises the limit of descriptors as far as the process may, and finds out about both limits. */
-void limits_open(struct ground *ground);
+void limits_open(struct platform *platform);
 
 /* ---- pool.c ---- */
 
 void pool_open(struct pool *pool, unsigned threads);
 void pool_close(struct pool *pool);
 
-/* A piece of blocking work. Lives until `letter` has been delivered to the loop that submitted it.
- */
+/* A piece of blocking work. Lives until its message has been delivered to the loop that submitted
+ * it. */
 struct pool_job {
     struct list node; /* in pool->jobs */
     void (*work)(void *argument);
     void *argument;
-    struct letter letter;               /* the answer */
+    struct loop_message message;        /* the answer */
     void (*done)(struct pool_job *job); /* on the loop, after the work */
     struct linux_loop *loop;
 };
@@ -148,7 +148,7 @@ void pool_run_unbounded(void (*work)(void *argument), void *argument);
 
 /* Readiness of one descriptor: of a socket or of a listener. `events` are SOCKET_READABLE |
  * SOCKET_WRITABLE. */
-struct poller {
+struct fd_poller {
     uv_poll_t handle;
     int descriptor;
     unsigned ready;       /* what is not known to block */
@@ -161,19 +161,19 @@ struct poller {
 
 /* Takes the descriptor on. It counts as writable until a call says otherwise; the first wait finds
  * out about reading. */
-void poller_open(struct poller *poller, int descriptor);
+void poller_open(struct fd_poller *poller, int descriptor);
 /* Waits until one of `events` is ready, fiber_wake, deadline or cancel; what is ready now. */
-unsigned poller_wait(struct poller *poller, unsigned events, int64_t deadline);
-/* Is it known, without asking the kernel, that a call would block? Only while epoll is asked to
- * tell the contrary. */
-bool poller_would_block(const struct poller *poller, unsigned event);
+unsigned poller_wait(struct fd_poller *poller, unsigned events, int64_t deadline);
+/* Is it known, without asking the kernel, that a call would block? Only while epoll would report
+ * the contrary. */
+bool poller_would_block(const struct fd_poller *poller, unsigned event);
 /* A call said that it would block. */
-void poller_is_blocked(struct poller *poller, unsigned events);
-/* Closes the descriptor. Who waits must be woken by the caller. */
-void poller_close(struct poller *poller);
+void poller_is_blocked(struct fd_poller *poller, unsigned events);
+/* Closes the descriptor. The caller must wake its waiter. */
+void poller_close(struct fd_poller *poller);
 /* After poller_close: frees `owner`, the block of memory that the poller is a part of, once libuv
  * allows it. */
-void poller_free(struct poller *poller, void *owner);
+void poller_free(struct fd_poller *poller, void *owner);
 
 /* ---- address.c ---- */
 
@@ -191,7 +191,7 @@ void address_print(const struct sockaddr *address, char text[ADDRESS_TEXT_SIZE])
 
 struct ssl_st;
 struct socket {
-    struct poller poller;
+    struct fd_poller poller;
     struct linux_loop *loop; /* NULL: accepted, not adopted */
     int descriptor;
     bool is_broken;

@@ -1,17 +1,18 @@
 /* limits.c - what the kernel allows this process: descriptors and mappings.
  *
- * Both are shared by everybody in the process, and neither can be taken back from who has them: a
- * store that cannot open its next file fails, a fiber without a stack is the end. So those who take
- * them for strangers (connections, handlers) ask here how many there are and leave the rest. */
+ * Both are shared by everybody in the process, and neither can be taken back from its holders: a
+ * store that cannot open its next file fails, a fiber without a stack is the end. So code that
+ * takes them on behalf of clients (connections, handlers) asks here how many there are and leaves a
+ * reserve. */
 #include <limits.h>
 #include <stdio.h>
 #include <sys/resource.h>
 
 #include "base/check.h"
-#include "fiber/ground.h"
 #include "fiber/linux/inside.h"
+#include "fiber/platform.h"
 
-#define MAPPINGS_DEFAULT 65530 /* the kernel's, should it not tell */
+#define MAPPINGS_DEFAULT 65530 /* the kernel's, if it cannot be read */
 #define MAPPINGS_KEPT    8192  /* for libraries, threads and large blocks of memory */
 #define FIBERS_MIN       64    /* with less nothing works */
 
@@ -53,20 +54,20 @@ count_fibers(unsigned loops)
 }
 
 void
-limits_open(struct ground *ground)
+limits_open(struct platform *platform)
 {
-    ground->descriptors = raise_descriptors();
-    ground->fibers = count_fibers(ground->loop_count);
+    platform->descriptors = raise_descriptors();
+    platform->fibers = count_fibers(platform->loop_count);
 }
 
 unsigned
-ground_descriptors(void)
+platform_descriptors(void)
 {
-    return linux_loop_self()->ground->descriptors;
+    return linux_loop_self()->platform->descriptors;
 }
 
 unsigned
-ground_fibers(void)
+platform_fibers(void)
 {
-    return linux_loop_self()->ground->fibers;
+    return linux_loop_self()->platform->fibers;
 }

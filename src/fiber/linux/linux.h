@@ -1,4 +1,4 @@
-/* linux.h - starts a real process ground: loops on threads, each a libuv loop. For main() and
+/* linux.h - starts a real process platform: loops on threads, each a libuv loop. For main() and
  * tests. */
 #ifndef CADENZA_FIBER_LINUX_H
 #define CADENZA_FIBER_LINUX_H
@@ -8,7 +8,7 @@
 struct linux_options {
     unsigned loops;        /* 0: one per core, but one core is left to other threads */
     unsigned pool_threads; /* 0: 4 */
-    bool catch_signals;    /* SIGTERM, SIGINT → ground_on_stop; SIGPIPE ignored in any case */
+    bool catch_signals;    /* SIGTERM, SIGINT → platform_on_stop; SIGPIPE ignored in any case */
 };
 
 /* Starts the loops, runs function(argument) as the first fiber of loop 0, and returns when that

@@ -1,4 +1,4 @@
-/* linux_test.c - what only the real ground can show: half-closed and reset connections, names,
+/* linux_test.c - what only the real platform can show: half-closed and reset connections, names,
  * descriptors that run out, signals, descriptors of others, threads of their own. The other end is
  * a plain descriptor of the kernel. */
 #include "fiber/linux/linux.h"
@@ -19,7 +19,7 @@
 #include "base/check.h"
 #include "base/test.h"
 #include "fiber/clock.h"
-#include "fiber/ground.h"
+#include "fiber/platform.h"
 #include "fiber/pool.h"
 #include "fiber/socket.h"
 #include "fiber/sync.h"
@@ -142,7 +142,7 @@ TEST(socket, closing_with_unread_bytes_does_not_lose_the_last_answer)
 }
 
 static void
-lookup(void *argument)
+address_lookup(void *argument)
 {
     scoped(arena_drop) struct arena *arena = arena_new(0);
     struct listener *listener;
@@ -167,7 +167,7 @@ lookup(void *argument)
 
 TEST(address, names_are_looked_up)
 {
-    on_linux(lookup);
+    on_linux(address_lookup);
 }
 
 /* ---- descriptors run out ---- */
@@ -222,16 +222,16 @@ look_at_limits(void *argument)
     struct rlimit limit;
     EXPECT_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
     EXPECT_EQ(limit.rlim_cur, before->rlim_max);
-    EXPECT(ground_descriptors() == limit.rlim_cur || ground_descriptors() == INT_MAX);
+    EXPECT(platform_descriptors() == limit.rlim_cur || platform_descriptors() == INT_MAX);
     unsigned long mappings = 0;
     FILE *file = fopen("/proc/sys/vm/max_map_count", "re");
     EXPECT(file != NULL && fscanf(file, "%lu", &mappings) == 1);
     fclose(file);
-    EXPECT(ground_fibers() >= 64);
-    EXPECT(2ul * ground_fibers() < mappings); /* a stack and its guard page each */
+    EXPECT(platform_fibers() >= 64);
+    EXPECT(2ul * platform_fibers() < mappings); /* a stack and its guard page each */
 }
 
-TEST(ground, takes_all_descriptors_it_may_and_tells_how_many_fibers_fit)
+TEST(platform, takes_all_descriptors_it_may_and_tells_how_many_fibers_fit)
 {
     struct rlimit before, low;
     EXPECT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
@@ -244,36 +244,36 @@ TEST(ground, takes_all_descriptors_it_may_and_tells_how_many_fibers_fit)
 /* ---- signals and other people's descriptors ---- */
 
 static void
-hear(void *context)
+on_notice(void *context)
 {
     fiber_wake(context);
 }
 
 static void
-hear_signals(void *argument)
+expect_signals(void *argument)
 {
-    ground_on_stop(hear, fiber_self());
+    platform_on_stop(on_notice, fiber_self());
     kill(getpid(), SIGTERM);
     EXPECT_EQ(fiber_wait(clock_monotonic() + PATIENCE), WAKE_READY);
     kill(getpid(), SIGINT);
     EXPECT_EQ(fiber_wait(clock_monotonic() + PATIENCE), WAKE_READY);
-    ground_on_stop(NULL, NULL);
+    platform_on_stop(NULL, NULL);
     kill(getpid(), SIGTERM); /* nobody listens now; it is kept for who comes */
     EXPECT_EQ(fiber_wait(clock_monotonic() + 50 * NS_PER_MS), WAKE_DEADLINE);
-    ground_on_stop(hear, fiber_self());
+    platform_on_stop(on_notice, fiber_self());
     EXPECT_EQ(fiber_wait(clock_monotonic() + PATIENCE), WAKE_READY);
-    ground_on_stop(NULL, NULL);
+    platform_on_stop(NULL, NULL);
 }
 
-TEST(ground, signals_ask_for_the_end_also_those_that_came_early)
+TEST(platform, signals_ask_for_the_end_also_those_that_came_early)
 {
-    on_linux(hear_signals);
+    on_linux(expect_signals);
 }
 
 static void
-hear_hangups(void *argument)
+expect_hangups(void *argument)
 {
-    linux_on_hangup(hear, fiber_self());
+    linux_on_hangup(on_notice, fiber_self());
     for (int i = 0; i < 2; i++) {
         kill(getpid(), SIGHUP);
         EXPECT_EQ(fiber_wait(clock_monotonic() + PATIENCE), WAKE_READY);
@@ -281,9 +281,9 @@ hear_hangups(void *argument)
     linux_on_hangup(NULL, NULL);
 }
 
-TEST(ground, a_hangup_is_heard_each_time)
+TEST(platform, a_hangup_is_heard_each_time)
 {
-    on_linux(hear_hangups);
+    on_linux(expect_hangups);
 }
 
 struct watching {
@@ -358,7 +358,7 @@ TEST(loop, waiting_costs_no_cpu_though_bytes_lie_unread)
 /* ---- threads of their own ---- */
 
 struct look {
-    struct letter letter;
+    struct loop_message message;
     struct loop *from;
     struct fiber *fiber;
     int nice;
@@ -366,21 +366,21 @@ struct look {
 };
 
 static void
-look_returned(struct letter *letter)
+look_returned(struct loop_message *message)
 {
-    struct look *look = container_of(letter, struct look, letter);
+    struct look *look = container_of(message, struct look, message);
     look->is_done = true;
     fiber_wake(look->fiber);
 }
 
 static void
-look_at_nice(void *context, struct list *letters)
+look_at_nice(void *context, struct list *messages)
 {
-    for (struct list *node; (node = list_pop_front(letters)) != NULL;) {
+    for (struct list *node; (node = list_pop_front(messages)) != NULL;) {
         struct look *look =
-            container_of(list_entry(node, struct letter, node), struct look, letter);
+            container_of(list_entry(node, struct loop_message, node), struct look, message);
         look->nice = getpriority(PRIO_PROCESS, (id_t)gettid());
-        loop_post_answer(look->from, &look->letter);
+        loop_post_answer(look->from, &look->message);
     }
 }
 
@@ -388,8 +388,8 @@ static int
 nice_of(struct worker *worker)
 {
     struct look look = {
-        .letter.deliver = look_returned, .from = loop_self(), .fiber = fiber_self()};
-    worker_post(worker, &look.letter);
+        .message.deliver = look_returned, .from = loop_self(), .fiber = fiber_self()};
+    worker_post(worker, &look.message);
     while (!look.is_done)
         fiber_wait_uncancellable();
     worker_free(worker);
@@ -402,7 +402,8 @@ compare_workers(void *argument)
     int usual = getpriority(PRIO_PROCESS, 0);
     EXPECT_EQ(nice_of(worker_new("usual", look_at_nice, NULL)), usual);
     int patient = nice_of(worker_new_patient("patient", look_at_nice, NULL));
-    EXPECT(patient >= 10 && patient >= usual);      /* who runs the test may be modest already */
+    EXPECT(patient >= 10 && patient >= usual);      /* the test may already run with a low
+                                                     * priority */
     EXPECT_EQ(getpriority(PRIO_PROCESS, 0), usual); /* the thread alone steps back */
 }
 
@@ -413,21 +414,21 @@ TEST(worker, a_patient_one_leaves_the_cpu_to_others)
 
 /* What a worker was given at once. */
 struct groups {
-    unsigned count, letters;
+    unsigned count, messages;
     pid_t thread;
 };
 
 static void
-count_group(void *context, struct list *letters)
+count_group(void *context, struct list *messages)
 {
     struct groups *groups = context;
     groups->count++;
     groups->thread = gettid();
-    for (struct list *node; (node = list_pop_front(letters)) != NULL;) {
+    for (struct list *node; (node = list_pop_front(messages)) != NULL;) {
         struct look *look =
-            container_of(list_entry(node, struct letter, node), struct look, letter);
-        groups->letters++;
-        loop_post_answer(look->from, &look->letter);
+            container_of(list_entry(node, struct loop_message, node), struct look, message);
+        groups->messages++;
+        loop_post_answer(look->from, &look->message);
     }
 }
 
@@ -443,15 +444,15 @@ is_asleep(pid_t thread)
     return strstr(text, ") S ") != NULL;
 }
 
-/* Posts some letters in one turn, and waits for all. The loop stands still between them: a worker
+/* Posts some messages in one turn, and waits for all. The loop stands still between them: a worker
  * that was woken by one would take it. */
 static void
 post_in_one_turn(struct worker *worker, struct look *looks, unsigned count)
 {
     for (unsigned i = 0; i < count; i++) {
         looks[i] = (struct look){
-            .letter.deliver = look_returned, .from = loop_self(), .fiber = fiber_self()};
-        worker_post(worker, &looks[i].letter);
+            .message.deliver = look_returned, .from = loop_self(), .fiber = fiber_self()};
+        worker_post(worker, &looks[i].message);
         usleep(20 * 1000);
     }
     for (unsigned i = 0; i < count; i++)
@@ -460,7 +461,7 @@ post_in_one_turn(struct worker *worker, struct look *looks, unsigned count)
 }
 
 static void
-give_letters_of_one_turn(void *argument)
+give_messages_of_one_turn(void *argument)
 {
     scoped(arena_drop) struct arena *arena = arena_new(0);
     struct groups groups = {0};
@@ -473,12 +474,12 @@ give_letters_of_one_turn(void *argument)
     }
     post_in_one_turn(worker, looks, 3);
     worker_free(worker);
-    EXPECT_EQ(groups.letters, 4);
+    EXPECT_EQ(groups.messages, 4);
     EXPECT_EQ(groups.count, 2);
 }
 
 /* A store syncs once for what a turn has for it. */
 TEST(worker, letters_of_one_turn_come_to_a_sleeping_one_at_once)
 {
-    on_linux(give_letters_of_one_turn);
+    on_linux(give_messages_of_one_turn);
 }

@@ -16,7 +16,7 @@
 #define NO_DESCRIPTOR_PAUSE (100 * NS_PER_MS)
 
 struct listener {
-    struct poller poller;
+    struct fd_poller poller;
     bool is_closed;
     struct fiber *acceptor; /* that waits now; NULL: none */
     char address[ADDRESS_TEXT_SIZE];
@@ -120,7 +120,7 @@ accept_wait(struct listener *listener, int reason)
     listener->acceptor = fiber_self();
     if (is_lack_of_room(reason)) {
         enum wake wake = fiber_wait(clock_monotonic() + NO_DESCRIPTOR_PAUSE);
-        (void)wake; /* the caller looks at all that it can mean */
+        (void)wake; /* the caller checks all that it can mean */
     } else if (reason == 0) {
         poller_wait(&listener->poller, SOCKET_READABLE, NEVER);
     }

@@ -1,12 +1,12 @@
 /* loop.c - one loop: tick, poll, tick, ...
  *
  * libuv brings the events, the core decides who runs. A turn is: poll (socket events only wake
- * fibers), read the clock, deliver letters, core_loop_tick, wake those whom letters were sent to,
- * loops and workers.
- * So a fiber runs in the same turn in which its socket became ready. The poll does not block when
- * something is runnable; otherwise it ends by a socket, by the alarm, which is set for the earliest
- * timer, or by the awakener. An alarm that is too early is left alone: it costs one empty turn, and
- * less than moving it each time a deadline comes and goes. */
+ * fibers), read the clock, deliver messages, core_loop_tick, wake those whom messages were sent to,
+ * loops and workers. So a fiber runs in the same turn in which its socket became ready. The poll
+ * does not block when something is runnable; otherwise it ends by a socket, by the poll timer,
+ * which is set for the earliest timer of the core, or by the awakener. A poll timer that is too
+ * early is left alone: it costs one empty turn, which is less than moving it each time a deadline
+ * comes and goes. */
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -34,20 +34,20 @@ clear_awakener(uv_poll_t *awakener, int status, int events)
 
 /* libuv also looks at its timers before it polls: then it must not begin to wait. */
 static void
-note_alarm(uv_timer_t *alarm)
+note_poll_timer(uv_timer_t *poll_timer)
 {
-    struct linux_loop *loop = alarm->data;
-    loop->alarm_due = NEVER;
+    struct linux_loop *loop = poll_timer->data;
+    loop->poll_timer_due = NEVER;
     uv_stop(&loop->uv);
 }
 
 void
-linux_loop_open(struct linux_loop *loop, struct ground *ground, unsigned index)
+linux_loop_open(struct linux_loop *loop, struct platform *platform, unsigned index)
 {
-    core_loop_init(&loop->loop, ground, index);
-    loop->ground = ground;
-    loop->alarm_due = NEVER;
-    loop->posted_to = memory_zalloc(ground->loop_count, sizeof loop->posted_to[0]);
+    core_loop_init(&loop->loop, platform, index);
+    loop->platform = platform;
+    loop->poll_timer_due = NEVER;
+    loop->posted_to = memory_zalloc(platform->loop_count, sizeof loop->posted_to[0]);
     int failed = uv_loop_init(&loop->uv);
     check_that(failed == 0, "no event loop: %s", uv_strerror(failed));
     linux_clock_read(loop);
@@ -57,8 +57,8 @@ linux_loop_open(struct linux_loop *loop, struct ground *ground, unsigned index)
     check(failed == 0);
     failed = uv_poll_start(&loop->awakener, UV_READABLE, clear_awakener);
     check(failed == 0);
-    uv_timer_init(&loop->uv, &loop->alarm);
-    loop->alarm.data = loop;
+    uv_timer_init(&loop->uv, &loop->poll_timer);
+    loop->poll_timer.data = loop;
 }
 
 static void
@@ -76,7 +76,7 @@ linux_loop_close(struct linux_loop *loop)
                loop->loop.index);
     uv_close((uv_handle_t *)&loop->awakener, NULL);
     close(loop->awakener_descriptor);
-    uv_close((uv_handle_t *)&loop->alarm, NULL);
+    uv_close((uv_handle_t *)&loop->poll_timer, NULL);
     size_t left = 0;
     uv_walk(&loop->uv, count_handle, &left);
     check(left == 0);
@@ -95,23 +95,24 @@ linux_loop_awake(struct linux_loop *loop)
     check(failed == 0);
 }
 
-/* libuv counts milliseconds of the kernel's clock: rounded up, the alarm never comes too early. */
+/* libuv counts milliseconds of the kernel's clock: rounded up, the poll timer never fires too
+ * early. */
 static void
-set_alarm(struct linux_loop *loop, int64_t due)
+set_poll_timer(struct linux_loop *loop, int64_t due)
 {
-    if (due >= loop->alarm_due)
+    if (due >= loop->poll_timer_due)
         return;
-    loop->alarm_due = due;
+    loop->poll_timer_due = due;
     uint64_t kernel_due = (uint64_t)(due - loop->clock_added);
     uint64_t due_ms = kernel_due / NS_PER_MS + (kernel_due % NS_PER_MS != 0);
     uint64_t now_ms = uv_now(&loop->uv);
-    uv_timer_start(&loop->alarm, note_alarm, due_ms > now_ms ? due_ms - now_ms : 0, 0);
+    uv_timer_start(&loop->poll_timer, note_poll_timer, due_ms > now_ms ? due_ms - now_ms : 0, 0);
 }
 
 static bool
 is_over(struct linux_loop *loop)
 {
-    return atomic_load(&loop->ground->is_over);
+    return atomic_load(&loop->platform->is_over);
 }
 
 static void
@@ -123,7 +124,7 @@ loop_poll(struct linux_loop *loop)
     if (due <= loop->loop.now || !mailbox_fall_asleep(&loop->mailbox) || is_over(loop)) {
         uv_run(&loop->uv, UV_RUN_NOWAIT);
     } else {
-        set_alarm(loop, due);
+        set_poll_timer(loop, due);
         uv_run(&loop->uv, UV_RUN_ONCE);
     }
     mailbox_wake_up(&loop->mailbox);
@@ -137,7 +138,7 @@ linux_loop_run(struct linux_loop *loop)
         linux_clock_read(loop);
         mailbox_deliver(loop);
         core_loop_tick(&loop->loop, loop->loop.now);
-        if (atomic_load(&loop->ground->is_stopping))
+        if (atomic_load(&loop->platform->is_stopping))
             linux_loop_stop_step(loop);
         mailbox_wake_owners(loop);
         worker_wake_all(loop);
@@ -150,30 +151,30 @@ linux_loop_run(struct linux_loop *loop)
 /* ---- the port ---- */
 
 struct loop *
-ground_loop_at(struct ground *ground, unsigned index)
+platform_loop_at(struct platform *platform, unsigned index)
 {
-    return &ground->loops[index].loop;
+    return &platform->loops[index].loop;
 }
 
 unsigned
-ground_loop_count(const struct ground *ground)
+platform_loop_count(const struct platform *platform)
 {
-    return ground->loop_count;
+    return platform->loop_count;
 }
 
 /* Whatever happens on a loop's thread outside of a tick happens inside its poll, and a tick
  * follows. */
 void
-ground_kick(struct loop *loop)
+platform_kick(struct loop *loop)
 {
 }
 
 void
-ground_trace(struct loop *loop, const char *what, uint64_t number)
+platform_trace(struct loop *loop, const char *what, uint64_t number)
 {
 }
 
 void
-ground_mark(struct loop *loop, const char *name)
+platform_probe(struct loop *loop, const char *name)
 {
 }

@@ -1,23 +1,23 @@
-/* mailbox.c - letters between loops: many push, the owner takes all at once. No lock.
+/* mailbox.c - messages between loops: many push, the owner takes all at once. No lock.
  *
- * A push puts the letter on a stack; the owner swaps the whole stack for an empty one and turns it
- * round, so letters of one sender arrive in order. Waking the owner costs a system call, so it is
+ * A push puts the message on a stack; the owner swaps the whole stack for an empty one and turns it
+ * round, so messages of one sender arrive in order. Waking the owner costs a system call, so it is
  * done only when the owner sleeps, and by one sender. Nobody is missed: the owner first says that
  * it falls asleep and then looks at the stack, a sender first pushes and then looks whether it
  * sleeps; all four are sequentially consistent, so at least one of them sees the other.
  *
- * A loop looks at the end of its turn, for all that it posted: an owner that was woken for the
- * first letter would be done with it, and asleep again, before the second comes. */
+ * A loop wakes the owners at the end of its turn, for all that it posted: an owner that was woken
+ * for the first message would be done with it, and asleep again, before the second comes. */
 #include "base/check.h"
 #include "fiber/linux/inside.h"
 
 static void
-mailbox_push(struct mailbox *mailbox, struct letter *letter)
+mailbox_push(struct mailbox *mailbox, struct loop_message *message)
 {
     struct list *newest = atomic_load_explicit(&mailbox->newest, memory_order_relaxed);
     do
-        letter->node.next = newest;
-    while (!atomic_compare_exchange_weak(&mailbox->newest, &newest, &letter->node));
+        message->node.next = newest;
+    while (!atomic_compare_exchange_weak(&mailbox->newest, &newest, &message->node));
 }
 
 static void
@@ -31,10 +31,10 @@ wake_owner(struct linux_loop *loop)
 void
 mailbox_wake_owners(struct linux_loop *sender)
 {
-    struct ground *ground = sender->ground;
-    for (unsigned i = 0; sender->has_posted && i < ground->loop_count; i++) {
+    struct platform *platform = sender->platform;
+    for (unsigned i = 0; sender->has_posted && i < platform->loop_count; i++) {
         if (sender->posted_to[i])
-            wake_owner(&ground->loops[i]);
+            wake_owner(&platform->loops[i]);
         sender->posted_to[i] = false;
     }
     sender->has_posted = false;
@@ -53,7 +53,7 @@ announce(struct linux_loop *loop)
 }
 
 bool
-ground_post(struct loop *to, struct letter *letter, bool is_bounded)
+platform_post(struct loop *to, struct loop_message *message, bool is_bounded)
 {
     struct linux_loop *loop = container_of(to, struct linux_loop, loop);
     struct mailbox *mailbox = &loop->mailbox;
@@ -62,19 +62,19 @@ ground_post(struct loop *to, struct letter *letter, bool is_bounded)
         atomic_fetch_sub(&mailbox->count, 1);
         return false;
     }
-    mailbox_push(mailbox, letter);
+    mailbox_push(mailbox, message);
     announce(loop);
     return true;
 }
 
 void
-ground_post_all(struct loop *to, struct list *letters)
+platform_post_all(struct loop *to, struct list *messages)
 {
     struct linux_loop *loop = container_of(to, struct linux_loop, loop);
     struct list *node;
-    while ((node = list_pop_front(letters)) != NULL) {
+    while ((node = list_pop_front(messages)) != NULL) {
         atomic_fetch_add(&loop->mailbox.count, 1);
-        mailbox_push(&loop->mailbox, list_entry(node, struct letter, node));
+        mailbox_push(&loop->mailbox, list_entry(node, struct loop_message, node));
     }
     announce(loop);
 }
@@ -103,8 +103,8 @@ mailbox_deliver(struct linux_loop *loop)
     for (struct list *node = mailbox_take(&loop->mailbox), *next; node != NULL; node = next) {
         next = node->next;
         list_init(node);
-        struct letter *letter = list_entry(node, struct letter, node);
-        letter->deliver(letter); /* it may be gone now */
+        struct loop_message *message = list_entry(node, struct loop_message, node);
+        message->deliver(message); /* it may be gone now */
         count++;
     }
     if (count == 0)

@@ -17,7 +17,7 @@
 static void poller_event(uv_poll_t *handle, int status, int events);
 
 static void
-poller_arm(struct poller *poller, unsigned events)
+poller_arm(struct fd_poller *poller, unsigned events)
 {
     int bits = ((events & SOCKET_READABLE) != 0 ? UV_READABLE : 0) |
                ((events & SOCKET_WRITABLE) != 0 ? UV_WRITABLE : 0);
@@ -30,16 +30,16 @@ poller_arm(struct poller *poller, unsigned events)
 static void
 poller_event(uv_poll_t *handle, int status, int bits)
 {
-    struct poller *poller = container_of(handle, struct poller, handle);
+    struct fd_poller *poller = container_of(handle, struct fd_poller, handle);
     unsigned events = ((bits & UV_READABLE) != 0 ? SOCKET_READABLE : 0) |
                       ((bits & UV_WRITABLE) != 0 ? SOCKET_WRITABLE : 0);
-    if (status < 0) { /* an error on the descriptor; libuv has stopped by itself */
+    if (status < 0) { /* an error on the descriptor; libuv has stopped polling it */
         poller->armed = 0;
         events = BOTH;
     }
-    bool is_news = (poller->ready & poller->wanted) == 0;
+    bool is_changed = (poller->ready & poller->wanted) == 0;
     poller->ready |= events;
-    if (poller->waiter != NULL && is_news && (poller->ready & poller->wanted) != 0)
+    if (poller->waiter != NULL && is_changed && (poller->ready & poller->wanted) != 0)
         fiber_wake(poller->waiter);
     unsigned unwanted = events & poller->armed & ~poller->wanted;
     if (unwanted != 0)
@@ -47,17 +47,17 @@ poller_event(uv_poll_t *handle, int status, int bits)
 }
 
 void
-poller_open(struct poller *poller, int descriptor)
+poller_open(struct fd_poller *poller, int descriptor)
 {
     struct linux_loop *loop = linux_loop_self();
-    *poller = (struct poller){.descriptor = descriptor, .ready = SOCKET_WRITABLE};
+    *poller = (struct fd_poller){.descriptor = descriptor, .ready = SOCKET_WRITABLE};
     int failed = uv_poll_init(&loop->uv, &poller->handle, descriptor);
     check_that(failed == 0, "descriptor %d: %s", descriptor, uv_strerror(failed));
     loop->open_handles++;
 }
 
 unsigned
-poller_wait(struct poller *poller, unsigned events, int64_t deadline)
+poller_wait(struct fd_poller *poller, unsigned events, int64_t deadline)
 {
     if (fiber_is_cancelled())
         return 0;
@@ -75,13 +75,13 @@ poller_wait(struct poller *poller, unsigned events, int64_t deadline)
 }
 
 bool
-poller_would_block(const struct poller *poller, unsigned event)
+poller_would_block(const struct fd_poller *poller, unsigned event)
 {
     return (poller->ready & event) == 0 && (poller->armed & event) != 0;
 }
 
 void
-poller_is_blocked(struct poller *poller, unsigned events)
+poller_is_blocked(struct fd_poller *poller, unsigned events)
 {
     poller->ready &= ~events;
 }
@@ -89,13 +89,13 @@ poller_is_blocked(struct poller *poller, unsigned events)
 static void
 poller_closed(uv_handle_t *handle)
 {
-    struct poller *poller = container_of((uv_poll_t *)handle, struct poller, handle);
+    struct fd_poller *poller = container_of((uv_poll_t *)handle, struct fd_poller, handle);
     poller->is_gone = true;
     memory_free(poller->owner);
 }
 
 void
-poller_close(struct poller *poller)
+poller_close(struct fd_poller *poller)
 {
     struct linux_loop *loop = linux_loop_self();
     check(poller->handle.loop == &loop->uv && loop->open_handles > 0);
@@ -105,7 +105,7 @@ poller_close(struct poller *poller)
 }
 
 void
-poller_free(struct poller *poller, void *owner)
+poller_free(struct fd_poller *poller, void *owner)
 {
     check_that(poller->waiter == NULL, "freed while a fiber waits for it");
     if (poller->is_gone)

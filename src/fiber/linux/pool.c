@@ -29,7 +29,7 @@ pool_thread(void *argument)
     pthread_setname_np(pthread_self(), "pool");
     for (struct pool_job *job; (job = pool_take(pool)) != NULL;) {
         job->work(job->argument);
-        loop_post_answer(&job->loop->loop, &job->letter);
+        loop_post_answer(&job->loop->loop, &job->message);
     }
     return NULL;
 }
@@ -64,9 +64,9 @@ pool_close(struct pool *pool)
 }
 
 static void
-job_deliver(struct letter *letter)
+job_deliver(struct loop_message *message)
 {
-    struct pool_job *job = container_of(letter, struct pool_job, letter);
+    struct pool_job *job = container_of(message, struct pool_job, message);
     check(job->loop->pool_jobs > 0);
     job->loop->pool_jobs--;
     job->done(job);
@@ -76,8 +76,8 @@ bool
 pool_submit(struct pool_job *job, bool is_bounded)
 {
     job->loop = linux_loop_self();
-    job->letter.deliver = job_deliver;
-    struct pool *pool = &job->loop->ground->pool;
+    job->message.deliver = job_deliver;
+    struct pool *pool = &job->loop->platform->pool;
     pthread_mutex_lock(&pool->lock);
     bool has_room = !is_bounded || pool->job_count < POOL_QUEUE_MAX;
     if (has_room) {
@@ -90,8 +90,7 @@ pool_submit(struct pool_job *job, bool is_bounded)
     return has_room;
 }
 
-/* --- a fiber that waits for its job
- * --------------------------------------------------------------- */
+/* --- a fiber that waits for its job ---- */
 
 struct waited_job {
     struct pool_job job;

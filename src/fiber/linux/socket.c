@@ -196,7 +196,7 @@ socket_peer(const struct socket *socket)
 /* Bytes that arrived and were not read would turn our FIN into a reset, and the peer would lose
  * what we said last. What is there now is read away; a peer that goes on sending gets its reset. */
 static void
-drain(int descriptor)
+discard_input(int descriptor)
 {
     char bytes[4096];
     for (int rounds = 16; rounds > 0; rounds--)
@@ -210,7 +210,7 @@ socket_close(struct socket *socket)
     if (socket->ssl != NULL)
         tls_close(socket);
     if (!socket->is_broken && shutdown(socket->descriptor, SHUT_WR) == 0)
-        drain(socket->descriptor);
+        discard_input(socket->descriptor);
     if (socket->loop != NULL) {
         poller_close(&socket->poller);
         poller_free(&socket->poller, socket);

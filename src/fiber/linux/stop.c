@@ -1,17 +1,17 @@
 /* stop.c - how a process ends: signals that ask for it, and finding out that nothing is left to do.
  *
  * When the first fiber has returned, every loop cancels its fibers, also those that start later,
- * until all loops are quiet at once: no fiber, no letter waiting, no job in the pool. A loop says
- * that it is quiet under a lock and looks at the others; the last one ends the ground. It takes the
- * word back, under the same lock, before it does anything that could make a letter vanish from its
- * count: so "all are quiet and no mailbox has letters" is true at one moment. */
+ * until all loops are quiet at once: no fiber, no message waiting, no job in the pool. A loop says
+ * that it is quiet under a lock and looks at the others; the last one ends the platform. It takes
+ * that back, under the same lock, before it does anything that could make a message vanish from its
+ * count: so "all are quiet and no mailbox has messages" is true at one moment. */
 #include <signal.h>
 
 #include "base/check.h"
 #include "fiber/clock.h"
-#include "fiber/ground.h"
 #include "fiber/linux/inside.h"
 #include "fiber/linux/linux.h"
+#include "fiber/platform.h"
 
 #define STOPPING_MAX (30 * NS_PER_S)
 
@@ -23,19 +23,19 @@ has_nothing_to_do(const struct linux_loop *loop)
 }
 
 static void
-end_ground(struct ground *ground)
+end_platform(struct platform *platform)
 {
-    atomic_store(&ground->is_over, true);
-    for (unsigned i = 0; i < ground->loop_count; i++)
-        linux_loop_awake(&ground->loops[i]);
+    atomic_store(&platform->is_over, true);
+    for (unsigned i = 0; i < platform->loop_count; i++)
+        linux_loop_awake(&platform->loops[i]);
 }
 
 /* Under the lock. */
 static bool
-are_all_quiet(const struct ground *ground)
+are_all_quiet(const struct platform *platform)
 {
-    for (unsigned i = 0; i < ground->loop_count; i++)
-        if (!ground->loops[i].is_quiet || atomic_load(&ground->loops[i].mailbox.count) != 0)
+    for (unsigned i = 0; i < platform->loop_count; i++)
+        if (!platform->loops[i].is_quiet || atomic_load(&platform->loops[i].mailbox.count) != 0)
             return false;
     return true;
 }
@@ -43,7 +43,7 @@ are_all_quiet(const struct ground *ground)
 void
 linux_loop_stop_step(struct linux_loop *loop)
 {
-    struct ground *ground = loop->ground;
+    struct platform *platform = loop->platform;
     if (loop->stopping_since == 0)
         loop->stopping_since = loop->loop.now;
     core_loop_cancel_all(&loop->loop);
@@ -55,12 +55,12 @@ linux_loop_stop_step(struct linux_loop *loop)
         }
         return;
     }
-    pthread_mutex_lock(&ground->stop_lock);
+    pthread_mutex_lock(&platform->stop_lock);
     loop->is_quiet = true;
-    bool is_over = are_all_quiet(ground);
-    pthread_mutex_unlock(&ground->stop_lock);
+    bool is_over = are_all_quiet(platform);
+    pthread_mutex_unlock(&platform->stop_lock);
     if (is_over)
-        end_ground(ground);
+        end_platform(platform);
 }
 
 void
@@ -68,83 +68,83 @@ linux_loop_unquiet(struct linux_loop *loop)
 {
     if (!loop->is_quiet)
         return;
-    pthread_mutex_lock(&loop->ground->stop_lock);
+    pthread_mutex_lock(&loop->platform->stop_lock);
     loop->is_quiet = false;
-    pthread_mutex_unlock(&loop->ground->stop_lock);
+    pthread_mutex_unlock(&loop->platform->stop_lock);
 }
 
 /* ---- signals ---- */
 
 static void
-hear_signal(uv_signal_t *handle, int number)
+on_signal(uv_signal_t *handle, int number)
 {
-    struct ground *ground = handle->data;
-    if (ground->stop != NULL)
-        ground->stop(ground->stop_context);
+    struct platform *platform = handle->data;
+    if (platform->stop != NULL)
+        platform->stop(platform->stop_context);
     else
-        ground->is_stop_unheard = true;
+        platform->is_stop_pending = true;
 }
 
 static void
-hear_signal_late(struct timer *timer)
+on_signal_late(struct timer *timer)
 {
-    struct ground *ground = container_of(timer, struct ground, stop_timer);
-    if (ground->stop == NULL)
+    struct platform *platform = container_of(timer, struct platform, stop_timer);
+    if (platform->stop == NULL)
         return;
-    ground->is_stop_unheard = false;
-    ground->stop(ground->stop_context);
+    platform->is_stop_pending = false;
+    platform->stop(platform->stop_context);
 }
 
 void
-signals_open(struct ground *ground)
+signals_open(struct platform *platform)
 {
     static const int numbers[] = {SIGTERM, SIGINT};
-    timer_init(&ground->stop_timer, hear_signal_late);
-    for (size_t i = 0; ground->catches_signals && i < array_length(numbers); i++) {
-        uv_signal_init(&ground->loops[0].uv, &ground->signals[i]);
-        ground->signals[i].data = ground;
-        int failed = uv_signal_start(&ground->signals[i], hear_signal, numbers[i]);
+    timer_init(&platform->stop_timer, on_signal_late);
+    for (size_t i = 0; platform->catches_signals && i < array_length(numbers); i++) {
+        uv_signal_init(&platform->loops[0].uv, &platform->signals[i]);
+        platform->signals[i].data = platform;
+        int failed = uv_signal_start(&platform->signals[i], on_signal, numbers[i]);
         check_that(failed == 0, "no handler for signal %d: %s", numbers[i], uv_strerror(failed));
     }
-    uv_signal_init(&ground->loops[0].uv, &ground->hangup_signal);
-    ground->hangup_signal.data = ground;
+    uv_signal_init(&platform->loops[0].uv, &platform->hangup_signal);
+    platform->hangup_signal.data = platform;
 }
 
 void
-signals_close(struct ground *ground)
+signals_close(struct platform *platform)
 {
-    for (size_t i = 0; ground->catches_signals && i < array_length(ground->signals); i++)
-        uv_close((uv_handle_t *)&ground->signals[i], NULL);
-    uv_close((uv_handle_t *)&ground->hangup_signal, NULL);
+    for (size_t i = 0; platform->catches_signals && i < array_length(platform->signals); i++)
+        uv_close((uv_handle_t *)&platform->signals[i], NULL);
+    uv_close((uv_handle_t *)&platform->hangup_signal, NULL);
 }
 
 static void
-hear_hangup(uv_signal_t *handle, int number)
+on_hangup(uv_signal_t *handle, int number)
 {
-    struct ground *ground = handle->data;
-    ground->hangup(ground->hangup_context);
+    struct platform *platform = handle->data;
+    platform->hangup(platform->hangup_context);
 }
 
 void
 linux_on_hangup(void (*hangup)(void *context), void *context)
 {
     struct linux_loop *loop = linux_loop_self();
-    struct ground *ground = loop->ground;
-    check_that(loop->loop.index == 0, "signals are heard on loop 0");
-    ground->hangup = hangup;
-    ground->hangup_context = context;
-    int failed = hangup == NULL ? uv_signal_stop(&ground->hangup_signal)
-                                : uv_signal_start(&ground->hangup_signal, hear_hangup, SIGHUP);
+    struct platform *platform = loop->platform;
+    check_that(loop->loop.index == 0, "signals are received on loop 0");
+    platform->hangup = hangup;
+    platform->hangup_context = context;
+    int failed = hangup == NULL ? uv_signal_stop(&platform->hangup_signal)
+                                : uv_signal_start(&platform->hangup_signal, on_hangup, SIGHUP);
     check_that(failed == 0, "no handler for SIGHUP: %s", uv_strerror(failed));
 }
 
 void
-ground_on_stop(void (*stop)(void *context), void *context)
+platform_on_stop(void (*stop)(void *context), void *context)
 {
     struct linux_loop *loop = linux_loop_self();
-    check_that(loop->loop.index == 0, "signals are heard on loop 0");
-    loop->ground->stop = stop;
-    loop->ground->stop_context = context;
-    if (stop != NULL && loop->ground->is_stop_unheard)
-        timer_start(&loop->ground->stop_timer, 0);
+    check_that(loop->loop.index == 0, "signals are received on loop 0");
+    loop->platform->stop = stop;
+    loop->platform->stop_context = context;
+    if (stop != NULL && loop->platform->is_stop_pending)
+        timer_start(&loop->platform->stop_timer, 0);
 }

@@ -132,7 +132,7 @@ tls_outcome(struct socket *socket, int result, unsigned *needs)
     }
     if (SSL_get_error(socket->ssl, result) == SSL_ERROR_ZERO_RETURN)
         return SOCKET_END;
-    socket_break(socket); /* an end without TLS's goodbye is one too: it may be a cut */
+    socket_break(socket); /* an end without close_notify is one too: the stream may be truncated */
     return SOCKET_BROKEN;
 }
 
@@ -164,7 +164,7 @@ tls_close(struct socket *socket)
 {
     ERR_clear_error();
     if (!socket->is_broken && SSL_is_init_finished(socket->ssl))
-        (void)SSL_shutdown(socket->ssl); /* our half of the goodbye; nobody waits for the other */
+        (void)SSL_shutdown(socket->ssl); /* our close_notify; nobody waits for the other */
     ERR_clear_error();
     SSL_free(socket->ssl);
     socket->ssl = NULL;

@@ -1,8 +1,8 @@
 /* tls_files.c - certificates and keys: read at the start, and again when their files change.
  *
  * A connection keeps the context it began with; a new context takes the place of the old one under
- * a mutex, since connections of all loops begin with it. Whoever renews certificates writes several
- * files one after the other, so files are read only when two looks have seen them alike. */
+ * a mutex, since connections of all loops begin with it. A renewal writes several files one after
+ * the other, so files are read only when two checks have found them unchanged. */
 #include <errno.h>
 #include <fcntl.h>
 #include <openssl/err.h>
@@ -109,7 +109,7 @@ load_authorities(SSL_CTX *context, const struct tls_options *options, struct are
         return NULL;
     }
     STACK_OF(X509_NAME) *names =
-        sk_X509_NAME_new_null(); /* told to clients, so that they can choose */
+        sk_X509_NAME_new_null(); /* sent to clients, so that they can choose */
     struct error *err = NULL;
     for (const char *const *file = options->authority_files; *file != NULL && err == NULL; file++)
         if (SSL_CTX_load_verify_file(context, *file) != 1 ||
@@ -152,7 +152,7 @@ mix(uint64_t hash, uint64_t word)
 
 /* What a file looks like from outside; one that is replaced by a rename is another. */
 static uint64_t
-look_at(uint64_t hash, const char *file)
+fingerprint_add(uint64_t hash, const char *file)
 {
     struct stat found;
     if (file == NULL || stat(file, &found) != 0)
@@ -164,12 +164,13 @@ look_at(uint64_t hash, const char *file)
 }
 
 static uint64_t
-look_at_all(const struct tls_options *options)
+fingerprint_of(const struct tls_options *options)
 {
-    uint64_t hash = look_at(look_at(0, options->certificate_file), options->key_file);
+    uint64_t hash =
+        fingerprint_add(fingerprint_add(0, options->certificate_file), options->key_file);
     const char *const *file = options->authority_files;
     for (; file != NULL && *file != NULL; file++)
-        hash = look_at(hash, *file);
+        hash = fingerprint_add(hash, *file);
     return hash;
 }
 
@@ -219,7 +220,8 @@ tls_new(const struct tls_options *options, struct arena *arena, struct tls **res
 {
     *result = NULL;
     SSL_CTX *context = NULL;
-    uint64_t look = look_at_all(options); /* before they are read: a change meanwhile is seen */
+    uint64_t fingerprint =
+        fingerprint_of(options); /* before they are read: a change meanwhile is seen */
     struct error *err = make_context(options, arena, &context);
     if (err != NULL)
         return err;
@@ -227,7 +229,7 @@ tls_new(const struct tls_options *options, struct arena *arena, struct tls **res
     tls->arena = arena_new(0);
     tls->options = keep_options(options, tls->arena);
     tls->context = context;
-    tls->look_of_used = tls->look_before = look;
+    tls->fingerprint_of_used = tls->fingerprint_before = fingerprint;
     pthread_mutex_init(&tls->mutex, NULL);
     *result = tls;
     return NULL;
@@ -269,12 +271,12 @@ renew(void *argument)
 {
     struct renewal *renewal = argument;
     struct tls *tls = renewal->tls;
-    uint64_t look = look_at_all(&tls->options);
-    bool is_settled = look == tls->look_before;
-    tls->look_before = look;
-    if (!is_settled || look == tls->look_of_used)
+    uint64_t fingerprint = fingerprint_of(&tls->options);
+    bool is_stable = fingerprint == tls->fingerprint_before;
+    tls->fingerprint_before = fingerprint;
+    if (!is_stable || fingerprint == tls->fingerprint_of_used)
         return;
-    tls->look_of_used = look; /* good or not: each change is judged once */
+    tls->fingerprint_of_used = fingerprint; /* good or not: each change is judged once */
     SSL_CTX *context = NULL;
     renewal->err = make_context(&tls->options, renewal->arena, &context);
     if (renewal->err != NULL)
@@ -294,6 +296,6 @@ tls_renew(struct tls *tls, struct arena *arena, bool *is_renewed)
     struct error *err = pool_run(renew, &renewal, arena);
     *is_renewed = renewal.is_renewed;
     if (err != NULL)
-        return err->kind == ERR_BUSY ? NULL : err; /* the next look will do */
+        return err->kind == ERR_BUSY ? NULL : err; /* the next check will do */
     return renewal.err;
 }

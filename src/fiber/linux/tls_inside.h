@@ -13,8 +13,8 @@ struct tls {
     struct arena *arena;
     pthread_mutex_t mutex; /* of `context`: connections begin on every loop */
     SSL_CTX *context;
-    /* Of whoever renews it: how the files looked when they were read, and at the last look. */
-    uint64_t look_of_used, look_before;
+    /* For the renewal: what the files looked like when they were read, and at the last check. */
+    uint64_t fingerprint_of_used, fingerprint_before;
 };
 
 /* A connection that begins now. Any loop. */

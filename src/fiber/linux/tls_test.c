@@ -324,7 +324,7 @@ TEST(tls, mutual_tls_takes_clients_with_a_certificate_only)
     EXPECT_EQ(meeting.server_failed, ERR_UNAVAILABLE);
 }
 
-/* What a server is told about these two files. */
+/* The error that a server gets about these two files. */
 static void
 expect_refusal(const char *certificate, const char *key, const char *wanted, struct arena *arena)
 {

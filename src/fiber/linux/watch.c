@@ -1,8 +1,8 @@
 /* watch.c - descriptors of others: libraries that bring their own epoll set. */
 #include "base/check.h"
 #include "base/memory.h"
-#include "fiber/ground.h"
 #include "fiber/linux/inside.h"
+#include "fiber/platform.h"
 
 struct watch {
     uv_poll_t handle;

@@ -18,18 +18,18 @@
 /* --- a host that has one of everything under way --------------------------------------------- */
 
 struct ball {
-    struct letter letter;
+    struct loop_message message;
     struct loop *back;
     uint64_t *bounces;
 };
 
 static void
-ball_bounce(struct letter *letter)
+ball_bounce(struct loop_message *message)
 {
-    struct ball *ball = container_of(letter, struct ball, letter);
+    struct ball *ball = container_of(message, struct ball, message);
     struct loop *from = loop_self();
     ++*ball->bounces;
-    loop_post_answer(ball->back, letter);
+    loop_post_answer(ball->back, message);
     ball->back = from;
 }
 
@@ -37,20 +37,20 @@ static void
 ball_throw(uint64_t *bounces)
 {
     struct ball *ball = memory_zalloc(1, sizeof *ball);
-    *ball = (struct ball){.letter.deliver = ball_bounce, .back = loop_self(), .bounces = bounces};
-    loop_post_answer(loop_at(1), &ball->letter);
+    *ball = (struct ball){.message.deliver = ball_bounce, .back = loop_self(), .bounces = bounces};
+    loop_post_answer(loop_at(1), &ball->message);
 }
 
-/* A committer in small: answers every letter to loop 0. */
+/* A committer in small: answers every message to loop 0. */
 static void
-committer_drain(void *context, struct list *letters)
+committer_process(void *context, struct list *messages)
 {
     uint64_t *groups = context;
     ++*groups;
-    for (struct list *node; (node = list_pop_front(letters)) != NULL;) {
+    for (struct list *node; (node = list_pop_front(messages)) != NULL;) {
         struct ball *ball =
-            container_of(list_entry(node, struct letter, node), struct ball, letter);
-        loop_post_answer(ball->back, &ball->letter);
+            container_of(list_entry(node, struct loop_message, node), struct ball, message);
+        loop_post_answer(ball->back, &ball->message);
     }
 }
 
@@ -61,9 +61,9 @@ struct commit {
 };
 
 static void
-commit_deliver(struct letter *letter)
+commit_deliver(struct loop_message *message)
 {
-    struct commit *commit = container_of(letter, struct commit, ball.letter);
+    struct commit *commit = container_of(message, struct commit, ball.message);
     commit->is_done = true;
     fiber_wake(commit->fiber);
 }
@@ -76,9 +76,9 @@ static void
 commit_for_ever(struct counts *counts, struct worker *worker)
 {
     while (!fiber_is_cancelled()) {
-        struct commit commit = {.ball = {.letter.deliver = commit_deliver, .back = loop_self()},
+        struct commit commit = {.ball = {.message.deliver = commit_deliver, .back = loop_self()},
                                 .fiber = fiber_self()};
-        worker_post(worker, &commit.ball.letter);
+        worker_post(worker, &commit.ball.message);
         while (!commit.is_done)
             fiber_wait_uncancellable();
         counts->commits++;
@@ -89,7 +89,7 @@ static void
 committer_fiber(void *argument)
 {
     struct counts *counts = argument;
-    struct worker *worker = worker_new("committer", committer_drain, &counts->groups);
+    struct worker *worker = worker_new("committer", committer_process, &counts->groups);
     commit_for_ever(counts, worker);
     worker_free(worker);
 }
@@ -238,19 +238,19 @@ TEST(sim_crash, a_crash_point_ends_the_host_in_the_middle_of_its_work)
     }
 }
 
-/* --- letters --------------------------------------------------------------------------------- */
+/* --- messages --------------------------------------------------------------------------------- */
 
 struct numbered {
-    struct letter letter;
+    struct loop_message message;
     uint64_t number;
     uint64_t *last; /* of this sender */
     bool *is_in_order;
 };
 
 static void
-numbered_deliver(struct letter *letter)
+numbered_deliver(struct loop_message *message)
 {
-    struct numbered *numbered = container_of(letter, struct numbered, letter);
+    struct numbered *numbered = container_of(message, struct numbered, message);
     *numbered->is_in_order &= numbered->number == *numbered->last + 1;
     *numbered->last = numbered->number;
     memory_free(numbered);
@@ -269,11 +269,11 @@ post_many(void *argument)
     scoped(arena_drop) struct arena *arena = arena_new(0);
     for (uint64_t number = 1; number <= 500; number++) {
         struct numbered *numbered = memory_zalloc(1, sizeof *numbered);
-        *numbered = (struct numbered){.letter.deliver = numbered_deliver,
+        *numbered = (struct numbered){.message.deliver = numbered_deliver,
                                       .number = number,
                                       .last = &office->last[loop_index(loop_self())],
                                       .is_in_order = &office->is_in_order};
-        EXPECT(loop_post(loop_at(2), &numbered->letter));
+        EXPECT(loop_post(loop_at(2), &numbered->message));
         if (entropy_below(10) == 0)
             EXPECT_OK(fiber_sleep((int64_t)entropy_below(50 * NS_PER_US), arena));
     }
@@ -310,11 +310,11 @@ fill_mailbox(void *argument)
     struct post_office *office = argument;
     for (unsigned i = 0; i < LOOP_MAILBOX_MAX + 10; i++) {
         struct numbered *numbered = memory_zalloc(1, sizeof *numbered);
-        *numbered = (struct numbered){.letter.deliver = numbered_deliver,
+        *numbered = (struct numbered){.message.deliver = numbered_deliver,
                                       .number = i + 1,
                                       .last = &office->last[0],
                                       .is_in_order = &office->is_in_order};
-        if (!loop_post(loop_at(1), &numbered->letter)) {
+        if (!loop_post(loop_at(1), &numbered->message)) {
             office->refused++;
             memory_free(numbered);
         }

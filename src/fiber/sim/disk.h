@@ -26,7 +26,7 @@ enum disk_result {
 };
 
 /* Something that was done and not synced yet. */
-struct change {
+struct disk_change {
     struct list node;
     enum { CHANGE_WRITE, CHANGE_TRUNCATE, CHANGE_ENTRY } kind;
     uint64_t offset; /* of a write */

@@ -93,7 +93,7 @@ entries_set(struct tree *entries, const char *name, struct node *node)
 }
 
 static void
-change_free(struct node *node, struct change *change)
+change_free(struct node *node, struct disk_change *change)
 {
     list_remove(&change->node);
     node->change_count--;
@@ -109,7 +109,7 @@ static void
 node_forget_changes(struct node *node)
 {
     while (!list_is_empty(&node->changes))
-        change_free(node, list_entry(node->changes.next, struct change, node));
+        change_free(node, list_entry(node->changes.next, struct disk_change, node));
 }
 
 void
@@ -138,7 +138,7 @@ node_release(struct node *node)
 
 /* Makes the first `length` bytes of a change durable; other kinds of change are never torn. */
 static void
-change_apply(struct node *node, const struct change *change, size_t length)
+change_apply(struct node *node, const struct disk_change *change, size_t length)
 {
     switch (change->kind) {
     case CHANGE_WRITE:
@@ -155,10 +155,10 @@ change_apply(struct node *node, const struct change *change, size_t length)
     unreachable("kind of change %d", (int)change->kind);
 }
 
-static struct change *
+static struct disk_change *
 change_add(struct node *node, int kind)
 {
-    struct change *change = memory_zalloc(1, sizeof *change);
+    struct disk_change *change = memory_zalloc(1, sizeof *change);
     change->kind = kind;
     list_push_back(&node->changes, &change->node);
     node->change_count++;
@@ -170,7 +170,7 @@ static void
 node_write_back(struct node *node)
 {
     while (node->change_count > CHANGES_MAX) {
-        struct change *oldest = list_entry(node->changes.next, struct change, node);
+        struct disk_change *oldest = list_entry(node->changes.next, struct disk_change, node);
         change_apply(node, oldest, oldest->length);
         change_free(node, oldest);
     }
@@ -180,7 +180,7 @@ void
 node_write(struct node *node, uint64_t offset, const void *bytes, size_t count)
 {
     check(!node->is_folder);
-    struct change *change = change_add(node, CHANGE_WRITE);
+    struct disk_change *change = change_add(node, CHANGE_WRITE);
     change->offset = offset;
     change->length = count;
     change->bytes = memory_alloc(count);
@@ -203,14 +203,14 @@ void
 node_sync(struct node *node)
 {
     while (!list_is_empty(&node->changes)) {
-        struct change *change = list_entry(node->changes.next, struct change, node);
+        struct disk_change *change = list_entry(node->changes.next, struct disk_change, node);
         change_apply(node, change, change->length);
         change_free(node, change);
     }
 }
 
 static void
-change_add_name(struct node *folder, struct change *change, unsigned index, const char *name,
+change_add_name(struct node *folder, struct disk_change *change, unsigned index, const char *name,
                 struct node *node)
 {
     change->names[index] = world_text(folder->disk->world, name);
@@ -224,7 +224,7 @@ void
 node_set_entry(struct node *folder, const char *name, struct node *node, const char *other_name)
 {
     check(folder->is_folder);
-    struct change *change = change_add(folder, CHANGE_ENTRY);
+    struct disk_change *change = change_add(folder, CHANGE_ENTRY);
     change_add_name(folder, change, 0, name, node);
     if (other_name != NULL)
         change_add_name(folder, change, 1, other_name, NULL);
@@ -251,7 +251,7 @@ node_keep_some(struct node *node)
     else if (mode > 1)
         count = random_below(&world->chance, count + 1);
     for (size_t i = 0; i < count; i++) {
-        struct change *change = list_entry(node->changes.next, struct change, node);
+        struct disk_change *change = list_entry(node->changes.next, struct disk_change, node);
         bool is_kept = mode < 3 || world_once_in(world, 2);
         size_t length = change->length;
         if (is_kept && i + 1 == count && length > 0 && world_once_in(world, 2))

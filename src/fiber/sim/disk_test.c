@@ -257,7 +257,7 @@ enum { RECORDS = 12 };
 
 struct writer {
     struct world *world;
-    bool forgets_sync;  /* the planted fault */
+    bool forgets_sync;  /* the built-in fault */
     uint64_t promised;  /* records whose append has returned: acknowledged to the outside */
     uint64_t recovered; /* what the last start found */
     bool is_corrupt;
@@ -335,7 +335,7 @@ TEST(sim_disk, a_log_that_syncs_keeps_every_promise_at_every_crash_point)
     EXPECT_EQ(count_losses(false), 0);
 }
 
-/* The checker itself is on trial here: a walk that cannot find this fault proves nothing. */
+/* The checker itself is tested here: a walk that cannot find this fault proves nothing. */
 TEST(sim_disk, the_walk_finds_a_log_that_forgets_to_sync)
 {
     EXPECT(count_losses(true) > 10);

@@ -18,20 +18,20 @@ struct host;
 
 /* X(kind, name in printed traces) */
 #define STEP_KINDS(X)                                                                              \
-    X(STEP_TICK, "tick")       /* a loop ran */                                                    \
-    X(STEP_DUE, "due")         /* a loop's timer came, or its next tick */                         \
-    X(STEP_LETTERS, "letters") /* letters reached a mailbox */                                     \
-    X(STEP_POOL, "pool")       /* blocking work was done */                                        \
-    X(STEP_WORKER, "worker")   /* a worker drained its queue */                                    \
-    X(STEP_DISK, "disk")       /* the disk answered */                                             \
-    X(STEP_CONNECT, "connect") /* a step of a handshake */                                         \
-    X(STEP_ARRIVE, "arrive")   /* bytes reached the other side */                                  \
-    X(STEP_WINDOW, "window")   /* a writer learns that there is room again */                      \
-    X(STEP_TIMEOUT, "timeout") /* bytes stayed unacknowledged for too long */                      \
-    X(STEP_RESET, "reset")     /* a reset reached a socket */                                      \
-    X(STEP_SIGNAL, "signal")   /* a host is asked to stop */                                       \
-    X(STEP_FAULT, "fault")     /* the test did something: start, crash, cut, heal, break */        \
-    X(STEP_NOTE, "note")       /* the scheduler of a loop says what it did */
+    X(STEP_TICK, "tick")         /* a loop ran */                                                  \
+    X(STEP_DUE, "due")           /* a loop's timer came, or its next tick */                       \
+    X(STEP_MESSAGES, "messages") /* messages reached a mailbox */                                  \
+    X(STEP_POOL, "pool")         /* blocking work was done */                                      \
+    X(STEP_WORKER, "worker")     /* a worker drained its queue */                                  \
+    X(STEP_DISK, "disk")         /* the disk answered */                                           \
+    X(STEP_CONNECT, "connect")   /* a step of a handshake */                                       \
+    X(STEP_ARRIVE, "arrive")     /* bytes reached the other side */                                \
+    X(STEP_WINDOW, "window")     /* a writer learns that there is room again */                    \
+    X(STEP_TIMEOUT, "timeout")   /* bytes stayed unacknowledged for too long */                    \
+    X(STEP_RESET, "reset")       /* a reset reached a socket */                                    \
+    X(STEP_SIGNAL, "signal")     /* a host is asked to stop */                                     \
+    X(STEP_FAULT, "fault")       /* the test did something: start, crash, cut, heal, break */      \
+    X(STEP_NOTE, "note")         /* the scheduler of a loop says what it did */
 
 enum step_kind {
 #define X(kind, name) kind,

@@ -14,10 +14,10 @@
 #include "fiber/clock.h"
 #include "fiber/sim/disk.h"
 
-struct call {
+struct file_call {
     struct job job;
     bool is_change;
-    enum disk_result (*perform)(struct host *host, struct call *call);
+    enum disk_result (*perform)(struct host *host, struct file_call *call);
     struct file *file;
     const char *path, *to;
     unsigned flags;
@@ -34,7 +34,7 @@ struct call {
 static void
 call_fire(struct world *world, struct event *event)
 {
-    struct call *call = container_of(event, struct call, job.event);
+    struct file_call *call = container_of(event, struct file_call, job.event);
     struct host *host = event->host;
     if (!call->is_change) {
         call->result = call->perform(host, call);
@@ -54,7 +54,7 @@ call_fire(struct world *world, struct event *event)
 }
 
 static enum disk_result
-call_run(struct call *call)
+call_run(struct file_call *call)
 {
     struct host *host = sim_host_self();
     struct world *world = host->world;
@@ -97,7 +97,7 @@ disk_error(enum disk_result result, struct arena *arena, const char *doing, cons
 
 /* An open that may create or truncate changes the disk, whether it finds something to do or not. */
 static enum disk_result
-perform_open(struct host *host, struct call *call)
+perform_open(struct host *host, struct file_call *call)
 {
     struct node *node = NULL;
     enum disk_result result = disk_open(host->disk, call->path, call->flags, &node);
@@ -119,11 +119,11 @@ file_open(const char *path, unsigned flags, struct arena *arena, struct file **r
     file->flags = flags;
     file->path = memcpy(memory_alloc(strlen(path) + 1), path, strlen(path) + 1);
     list_init(&file->link);
-    struct call call = {.perform = perform_open,
-                        .is_change = (flags & (FILE_CREATE | FILE_TRUNCATE)) != 0,
-                        .file = file,
-                        .path = path,
-                        .flags = flags};
+    struct file_call call = {.perform = perform_open,
+                             .is_change = (flags & (FILE_CREATE | FILE_TRUNCATE)) != 0,
+                             .file = file,
+                             .path = path,
+                             .flags = flags};
     struct error *err = disk_error(call_run(&call), arena, "open", path);
     if (err == NULL) {
         *result = file;
@@ -147,7 +147,7 @@ file_close(struct file *file)
 }
 
 static enum disk_result
-perform_read(struct host *host, struct call *call)
+perform_read(struct host *host, struct file_call *call)
 {
     const struct bytes *seen = &call->file->node->seen;
     size_t count = 0;
@@ -164,7 +164,7 @@ file_read(struct file *file, uint64_t offset, void *bytes, size_t room, size_t *
           struct arena *arena)
 {
     check_that(file->flags & FILE_READ, "%s is not open for reading", file->path);
-    struct call call = {
+    struct file_call call = {
         .perform = perform_read, .file = file, .offset = offset, .room = bytes, .count = room};
     enum disk_result result = call_run(&call);
     *count = call.count;
@@ -172,7 +172,7 @@ file_read(struct file *file, uint64_t offset, void *bytes, size_t room, size_t *
 }
 
 static enum disk_result
-perform_write(struct host *host, struct call *call)
+perform_write(struct host *host, struct file_call *call)
 {
     world_trace_bytes(host->world, call->bytes, call->count);
     node_write(call->file->node, call->offset, call->bytes, call->count);
@@ -183,17 +183,17 @@ struct error *
 file_write(struct file *file, uint64_t offset, const void *bytes, size_t count, struct arena *arena)
 {
     check_that(file->flags & FILE_WRITE, "%s is not open for writing", file->path);
-    struct call call = {.perform = perform_write,
-                        .is_change = true,
-                        .file = file,
-                        .offset = offset,
-                        .bytes = bytes,
-                        .count = count};
+    struct file_call call = {.perform = perform_write,
+                             .is_change = true,
+                             .file = file,
+                             .offset = offset,
+                             .bytes = bytes,
+                             .count = count};
     return disk_error(call_run(&call), arena, "write", file->path);
 }
 
 static enum disk_result
-perform_sync(struct host *host, struct call *call)
+perform_sync(struct host *host, struct file_call *call)
 {
     node_sync(call->file->node);
     return DISK_FINE;
@@ -202,12 +202,13 @@ perform_sync(struct host *host, struct call *call)
 struct error *
 file_sync(struct file *file, struct arena *arena)
 {
-    struct call call = {.perform = perform_sync, .is_change = true, .is_sync = true, .file = file};
+    struct file_call call = {
+        .perform = perform_sync, .is_change = true, .is_sync = true, .file = file};
     return disk_error(call_run(&call), arena, "sync", file->path);
 }
 
 static enum disk_result
-perform_nothing(struct host *host, struct call *call)
+perform_nothing(struct host *host, struct file_call *call)
 {
     return DISK_FINE;
 }
@@ -215,14 +216,14 @@ perform_nothing(struct host *host, struct call *call)
 struct error *
 file_size(struct file *file, uint64_t *size, struct arena *arena)
 {
-    struct call call = {.perform = perform_nothing, .file = file};
+    struct file_call call = {.perform = perform_nothing, .file = file};
     enum disk_result result = call_run(&call);
     *size = file->node->seen.size;
     return disk_error(result, arena, "look at", file->path);
 }
 
 static enum disk_result
-perform_lock(struct host *host, struct call *call)
+perform_lock(struct host *host, struct file_call *call)
 {
     struct node *node = call->file->node;
     if (node->lock_holder != NULL && node->lock_holder != call->file)
@@ -234,14 +235,14 @@ perform_lock(struct host *host, struct call *call)
 struct error *
 file_lock(struct file *file, struct arena *arena)
 {
-    struct call call = {.perform = perform_lock, .file = file};
+    struct file_call call = {.perform = perform_lock, .file = file};
     return disk_error(call_run(&call), arena, "lock", file->path);
 }
 
 /* --- names ----------------------------------------------------------------------------------- */
 
 static enum disk_result
-perform_create_folder(struct host *host, struct call *call)
+perform_create_folder(struct host *host, struct file_call *call)
 {
     return disk_create_folder(host->disk, call->path);
 }
@@ -249,12 +250,12 @@ perform_create_folder(struct host *host, struct call *call)
 struct error *
 folder_create(const char *path, struct arena *arena)
 {
-    struct call call = {.perform = perform_create_folder, .is_change = true, .path = path};
+    struct file_call call = {.perform = perform_create_folder, .is_change = true, .path = path};
     return disk_error(call_run(&call), arena, "create folder", path);
 }
 
 static enum disk_result
-perform_sync_folder(struct host *host, struct call *call)
+perform_sync_folder(struct host *host, struct file_call *call)
 {
     struct node *node = disk_find(host->disk, call->path);
     if (node == NULL)
@@ -268,13 +269,13 @@ perform_sync_folder(struct host *host, struct call *call)
 struct error *
 folder_sync(const char *path, struct arena *arena)
 {
-    struct call call = {
+    struct file_call call = {
         .perform = perform_sync_folder, .is_change = true, .is_sync = true, .path = path};
     return disk_error(call_run(&call), arena, "sync folder", path);
 }
 
 static enum disk_result
-perform_rename(struct host *host, struct call *call)
+perform_rename(struct host *host, struct file_call *call)
 {
     return disk_rename(host->disk, call->path, call->to);
 }
@@ -282,12 +283,12 @@ perform_rename(struct host *host, struct call *call)
 struct error *
 file_rename(const char *from, const char *to, struct arena *arena)
 {
-    struct call call = {.perform = perform_rename, .is_change = true, .path = from, .to = to};
+    struct file_call call = {.perform = perform_rename, .is_change = true, .path = from, .to = to};
     return disk_error(call_run(&call), arena, "rename", from);
 }
 
 static enum disk_result
-perform_remove(struct host *host, struct call *call)
+perform_remove(struct host *host, struct file_call *call)
 {
     return disk_remove(host->disk, call->path);
 }
@@ -295,12 +296,12 @@ perform_remove(struct host *host, struct call *call)
 struct error *
 file_remove(const char *path, struct arena *arena)
 {
-    struct call call = {.perform = perform_remove, .is_change = true, .path = path};
+    struct file_call call = {.perform = perform_remove, .is_change = true, .path = path};
     return disk_error(call_run(&call), arena, "remove", path);
 }
 
 static enum disk_result
-perform_look(struct host *host, struct call *call)
+perform_look(struct host *host, struct file_call *call)
 {
     return disk_find(host->disk, call->path) == NULL ? DISK_NOT_FOUND : DISK_FINE;
 }
@@ -308,7 +309,7 @@ perform_look(struct host *host, struct call *call)
 struct error *
 folder_list(const char *path, struct arena *arena, const char ***names)
 {
-    struct call call = {.perform = perform_look, .path = path};
+    struct file_call call = {.perform = perform_look, .path = path};
     struct node *folder = NULL;
     enum disk_result result = call_run(&call);
     if (result == DISK_FINE) {
@@ -327,7 +328,7 @@ folder_list(const char *path, struct arena *arena, const char ***names)
 struct error *
 file_set_mode(const char *path, unsigned mode, struct arena *arena)
 {
-    struct call call = {.perform = perform_look, .path = path};
+    struct file_call call = {.perform = perform_look, .path = path};
     enum disk_result result = call_run(&call);
     if (result == DISK_FINE && disk_find(sim_host_self()->disk, path) == NULL)
         result = DISK_NOT_FOUND;
@@ -337,7 +338,7 @@ file_set_mode(const char *path, unsigned mode, struct arena *arena)
 struct error *
 file_stat(const char *path, int64_t *modified, uint64_t *size, struct arena *arena)
 {
-    struct call call = {.perform = perform_look, .path = path};
+    struct file_call call = {.perform = perform_look, .path = path};
     enum disk_result result = call_run(&call);
     struct host *host = sim_host_self();
     struct node *node = result == DISK_FINE ? disk_find(host->disk, path) : NULL;

@@ -1,7 +1,7 @@
 /* handshake.c - how a connection comes about: the client asks, the server's machine answers.
  *
- * As in TCP the server's code has no part in it: whoever listens with room in the backlog is
- * connected, and accepts later or never. A word that a cut swallows is said again after 1, 2, 4 …
+ * As in TCP the server's code has no part in it: a listener with room in its backlog is connected,
+ * and accepts later or never. A message that a cut swallows is sent again after 1, 2, 4 …
  * seconds. */
 #include "base/check.h"
 #include "fiber/clock.h"
@@ -33,7 +33,7 @@ handshake_begin(struct link *link, struct host *server, unsigned port)
 }
 
 static void
-handshake_tell(struct link *link)
+handshake_notify(struct link *link)
 {
     struct fiber *fiber = link->connecting;
     link->connecting = NULL;
@@ -48,7 +48,7 @@ handshake_refuse(struct link *link, const char *why)
     event_cancel(world, &link->handshake);
     link->phase = HANDSHAKE_FINISHED;
     link->refusal = why;
-    handshake_tell(link);
+    handshake_notify(link);
 }
 
 static void
@@ -82,9 +82,10 @@ backlog_add(struct listener *listener, struct link *link)
     list_push_back(&listener->backlog, &end->backlog);
     listener->backlog_count++;
     struct surroundings before = sim_enter(listener->loop);
-    fiber_cond_broadcast(&listener->arrivals); /* a signal could meet one who is being cancelled */
+    fiber_cond_broadcast(&listener->arrivals); /* a signal could reach a waiter that is being
+                                                * cancelled */
     sim_leave(before);
-    sim_loop_settle(listener->loop);
+    sim_loop_plan(listener->loop);
 }
 
 void
@@ -98,7 +99,7 @@ backlog_remove(struct end *end)
     end->listener = NULL;
 }
 
-/* The client's word has come to the server's machine. */
+/* The client's request has reached the server's machine. */
 static void
 handshake_ask(struct world *world, struct link *link)
 {
@@ -133,6 +134,6 @@ handshake_fire(struct world *world, struct event *event)
     } else {
         link->phase = HANDSHAKE_FINISHED;
         link->ends[0].state = END_OPEN;
-        handshake_tell(link);
+        handshake_notify(link);
     }
 }

@@ -5,7 +5,7 @@
  * in one go, then the disk decides what it kept. No code of the host runs in between.
  *
  * An orderly end is the same as on linux: when the first fiber has returned all others are
- * cancelled; the host is done when no fiber lives and no letter is under way. A fiber that ignores
+ * cancelled; the host is done when no fiber lives and no message is under way. A fiber that ignores
  * being cancelled is a bug that a check names after a minute of virtual time. */
 #include <string.h>
 
@@ -27,7 +27,7 @@ host_create(struct world *world, const char *name, unsigned loops)
 {
     check(loops > 0);
     struct host *host = world_memory(world, 1, sizeof *host);
-    host->ground.host = host;
+    host->platform.host = host;
     host->world = world;
     host->name = world_text(world, name);
     host->index = world->host_count;
@@ -129,7 +129,7 @@ host_start(struct host *host, void (*function)(void *argument), void *argument)
     struct surroundings before = sim_enter(&host->loops[0]);
     fiber_start("main", run_first_fiber, host);
     sim_leave(before);
-    sim_loop_settle(&host->loops[0]);
+    sim_loop_plan(&host->loops[0]);
 }
 
 /* --- orderly end ----------------------------------------------------------------------------- */
@@ -152,24 +152,24 @@ signal_fire(struct world *world, struct event *event)
 {
     struct host *host = event->host;
     if (host->stop == NULL || host->is_ending)
-        return; /* ground_on_stop may still come, and is told then */
+        return; /* platform_on_stop may still come, and is called then */
     host->is_stop_asked = false;
     struct surroundings before = sim_enter(&host->loops[0]);
     host->stop(host->stop_context);
     sim_leave(before);
-    sim_loop_settle(&host->loops[0]);
+    sim_loop_plan(&host->loops[0]);
 }
 
 static void
 patience_fire(struct world *world, struct event *event)
 {
     struct host *host = event->host;
-    size_t letters = 0;
+    size_t messages = 0;
     for (unsigned i = 0; i < host->loop_count; i++) {
         core_loop_dump(&host->loops[i].loop);
-        letters += host->loops[i].letter_count;
+        messages += host->loops[i].message_count;
     }
-    unreachable("%s cannot end: see the fibers above; %zu letters wait", host->name, letters);
+    unreachable("%s cannot end: see the fibers above; %zu messages wait", host->name, messages);
 }
 
 /* Takes away what only the process held. The disk keeps all, synced or not: the machine lives. */
@@ -203,7 +203,7 @@ finish_end(struct host *host)
 static bool
 has_work_left(const struct sim_loop *loop)
 {
-    return loop->loop.fiber_count > 0 || loop->letter_count > 0 || core_loop_due(&loop->loop) == 0;
+    return loop->loop.fiber_count > 0 || loop->message_count > 0 || core_loop_due(&loop->loop) == 0;
 }
 
 /* Again after each step: what is being cancelled may start more. */
@@ -217,7 +217,7 @@ host_advance_end(struct host *host)
         struct surroundings before = sim_enter(loop);
         core_loop_cancel_all(&loop->loop);
         sim_leave(before);
-        sim_loop_settle(loop);
+        sim_loop_plan(loop);
         is_over = is_over && !has_work_left(loop);
     }
     if (is_over)
@@ -232,7 +232,8 @@ void
 host_crash_inside(struct host *host)
 {
     struct world *world = host->world;
-    check(core_loop_current() == NULL && !port_is_at_work()); /* nobody saws off his own branch */
+    check(core_loop_current() == NULL && !port_is_at_work()); /* code of the host would free its own
+                                                               * stack */
     world_trace(world, host, 0, STEP_FAULT, "crash", host->disk_writes);
     network_drop_host(host, true);
     drop_process(host);

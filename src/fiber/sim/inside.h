@@ -17,10 +17,10 @@
 
 struct disk;
 
-/* Letters on their way from one sender to one loop, in order. */
+/* Messages on their way from one sender to one loop, in order. */
 struct channel {
-    struct list letters;
-    size_t letter_count;
+    struct list messages;
+    size_t message_count;
     struct event arrival;
     struct sim_loop *to;
 };
@@ -28,9 +28,9 @@ struct channel {
 struct sim_loop {
     struct loop loop; /* first: the core knows only this */
     struct host *host;
-    struct list inbox;        /* letters that have arrived and wait for the next tick */
-    size_t letter_count;      /* in the inbox and on the way: bounded */
-    struct channel *channels; /* by sender: each loop of the host, then whoever is on no loop */
+    struct list inbox;        /* messages that have arrived and wait for the next tick */
+    size_t message_count;     /* in the inbox and on the way: bounded */
+    struct channel *channels; /* by sender: each loop of the host, then code on no loop */
     bool is_ready;
     size_t ready_index;  /* where it stands in the world's list of loops that can run */
     int64_t not_before;  /* a loop that has just ticked is busy until then */
@@ -38,12 +38,12 @@ struct sim_loop {
     struct event due;
 };
 
-struct ground {
+struct platform {
     struct host *host;
 };
 
 struct host {
-    struct ground ground;
+    struct platform platform;
     struct world *world;
     char *name;
     unsigned index;
@@ -57,7 +57,7 @@ struct host {
     bool is_ending; /* the first fiber has returned, the others are being cancelled */
     void (*function)(void *argument);
     void *argument;
-    void (*stop)(void *context); /* ground_on_stop */
+    void (*stop)(void *context); /* platform_on_stop */
     void *stop_context;
     bool is_stop_asked;
     struct event signal;
@@ -78,7 +78,7 @@ struct host {
     void *crashed_context;
 };
 
-struct mark_count {
+struct probe_count {
     char *name;
     uint64_t count;
 };
@@ -102,8 +102,8 @@ struct world {
     uint64_t link_sequence;
     uint64_t steps;
     uint64_t hash;
-    struct mark_count *marks; /* sorted by name */
-    size_t mark_count;
+    struct probe_count *probes; /* sorted by name */
+    size_t probe_count;
     bool is_stepping;
 };
 
@@ -128,8 +128,8 @@ struct host *world_find_host(struct world *world, const char *name, size_t lengt
 int64_t world_delay(const struct world *world, const struct host *from, const struct host *to);
 bool world_is_cut(const struct world *world, const struct host *from, const struct host *to);
 
-/* trace.c: frees the names of marks. */
-void marks_free(struct world *world);
+/* trace.c: frees the names of probes. */
+void probes_free(struct world *world);
 
 /* --- run.c: loops ---------------------------------------------------------------------------- */
 
@@ -137,13 +137,13 @@ void marks_free(struct world *world);
 struct sim_loop *sim_loop_self(void);
 struct host *sim_host_self(void);
 void sim_loop_init(struct sim_loop *loop, struct host *host, unsigned index);
-/* Forgets letters, plans and readiness: before a start and after an end. */
+/* Forgets messages, plans and readiness: before a start and after an end. */
 void sim_loop_clear(struct sim_loop *loop);
 void sim_loop_free(struct sim_loop *loop);
 /* Runs one tick of a loop that can run. */
 void sim_loop_step(struct sim_loop *loop);
 /* Plans the next tick from what the core has to do. After everything that may have changed it. */
-void sim_loop_settle(struct sim_loop *loop);
+void sim_loop_plan(struct sim_loop *loop);
 /* Makes a waiting fiber of `loop` runnable, from outside of any loop or from any loop of the host.
  */
 void sim_loop_wake(struct sim_loop *loop, struct fiber *fiber);
@@ -159,7 +159,7 @@ void sim_leave(struct surroundings before);
 void port_set_host_at_work(struct host *host);
 bool port_is_at_work(void);
 
-/* --- pool.c: what a fiber waits for, deaf to cancel ------------------------------------------ */
+/* --- pool.c: what a fiber waits for, uncancellable ------------------------------------------ */
 
 struct job {
     struct event event;

@@ -18,19 +18,28 @@
 #define WINDOW_DOUBLINGS_MAX 6
 #define LOOPBACK_LATENCY_MIN 5000
 #define LOOPBACK_LATENCY_MAX 50000
-#define SHORT_ONCE_IN        8 /* every so many reads and writes take less than they could */
+#define SHORT_ONCE_IN        8 /* one in so many reads and writes takes less than it could */
 
 static void arrival_fire(struct world *world, struct event *event);
-static void word_fire(struct world *world, struct event *event);
+static void window_update_fire(struct world *world, struct event *event);
+
+/* Invariant 1. */
+static void
+flow_check(const struct flow *flow)
+{
+    check(flow->released <= flow->read && flow->read <= flow->arrived);
+    check(flow->arrived <= flow->written && flow->written - flow->released <= flow->window);
+    check(flow->written - flow->read <= flow->capacity);
+}
 
 static void
 flow_init(struct flow *flow, struct link *link, struct world *world)
 {
     flow->window = (size_t)WINDOW_MIN << random_below(&world->chance, WINDOW_DOUBLINGS_MAX + 1);
     event_init(&flow->arrival, STEP_ARRIVE, NULL, arrival_fire);
-    event_init(&flow->word, STEP_WINDOW, NULL, word_fire);
+    event_init(&flow->window_update, STEP_WINDOW, NULL, window_update_fire);
     event_init(&flow->timeout, STEP_TIMEOUT, NULL, timeout_fire);
-    flow->arrival.number = flow->word.number = flow->timeout.number = link->id;
+    flow->arrival.number = flow->window_update.number = flow->timeout.number = link->id;
 }
 
 struct link *
@@ -66,7 +75,7 @@ link_free(struct world *world, struct link *link)
         check(link->ends[side].socket == NULL && list_is_empty(&link->ends[side].node));
         event_cancel(world, &link->ends[side].reset);
         event_cancel(world, &flow->arrival);
-        event_cancel(world, &flow->word);
+        event_cancel(world, &flow->window_update);
         event_cancel(world, &flow->timeout);
         memory_free(flow->buffer);
         memory_free(flow->segments);
@@ -94,7 +103,8 @@ end_open(struct end *end, struct host *host, enum end_state state)
     end->state = state;
     list_push_back(&host->ends, &end->node);
     end->reset.host = host;
-    end->link->flows[end->side].word.host = host; /* the writer gets the word and the timeout */
+    end->link->flows[end->side].window_update.host =
+        host; /* the writer gets the window update and the timeout */
     end->link->flows[end->side].timeout.host = host;
     end->link->flows[1 - end->side].arrival.host = host;
 }
@@ -146,7 +156,7 @@ flow_push_segment(struct world *world, struct flow *flow, struct segment segment
     flow->segment_count++;
 }
 
-/* Sends everything up to the position `end`, and the goodbye if the flow is finished. */
+/* Sends everything up to the position `end`, and the end if the flow is finished. */
 static void
 end_send(struct end *writer, uint64_t position)
 {
@@ -185,12 +195,13 @@ end_write(struct end *end, const void *bytes, size_t count)
     if (count > 1 && world_once_in(world, 4))
         end_send(end, from + (uint64_t)world_between(world, 1, (int64_t)count - 1));
     end_send(end, flow->written);
+    flow_check(flow);
     return (int64_t)count;
 }
 
 /* --- arriving -------------------------------------------------------------------------------- */
 
-/* False: the way is cut, the segment is gone and with it the hope of this flow. */
+/* False: the way is cut, the segment is lost, and so is the flow. */
 static bool
 flow_may_arrive(struct world *world, struct flow *flow)
 {
@@ -201,7 +212,7 @@ flow_may_arrive(struct world *world, struct flow *flow)
         return false;
     }
     if (world_is_cut(world, to, from))
-        flow_start_timeout(flow); /* it arrives, but its writer never hears of that */
+        flow_start_timeout(flow); /* it arrives, but its writer never learns of that */
     return true;
 }
 
@@ -218,7 +229,7 @@ flow_take_arrived(struct world *world, struct flow *flow)
         flow->segment_count--;
     }
     flow->is_end_arrived = flow->is_finished && flow->segment_count == 0;
-    check(flow->arrived <= flow->written);
+    flow_check(flow);
     if (flow->segment_count > 0)
         event_schedule(world, &flow->arrival, NULL, flow->segments[flow->segment_first].at);
 }
@@ -240,24 +251,25 @@ arrival_fire(struct world *world, struct event *event)
 
 /* --- reading --------------------------------------------------------------------------------- */
 
-/* The writer is told of room at once while it has some: nobody can tell the difference. One that
- * found none is told after a latency, and not through a cut. */
+/* While the writer has room it learns of more at once: nobody can tell the difference. One that
+ * found none learns of it after a latency, and not through a cut. */
 static void
-flow_tell_writer(struct world *world, struct flow *flow)
+flow_notify_writer(struct world *world, struct flow *flow)
 {
     struct host *from = flow->reader->host, *to = flow->writer->host;
     if (world_is_cut(world, from, to))
         return;
     if (!flow->is_writer_stuck)
         flow->released = flow->read;
-    else if (!event_is_pending(&flow->word))
-        event_schedule(world, &flow->word, NULL, world->now + link_latency(world, from, to));
+    else if (!event_is_pending(&flow->window_update))
+        event_schedule(world, &flow->window_update, NULL,
+                       world->now + link_latency(world, from, to));
 }
 
 static void
-word_fire(struct world *world, struct event *event)
+window_update_fire(struct world *world, struct event *event)
 {
-    struct flow *flow = container_of(event, struct flow, word);
+    struct flow *flow = container_of(event, struct flow, window_update);
     if (world_is_cut(world, flow->reader->host, flow->writer->host))
         return; /* healing sends it again */
     flow->is_writer_stuck = false;
@@ -292,7 +304,8 @@ end_read(struct end *end, void *bytes, size_t room)
         count = (size_t)world_between(world, 1, (int64_t)count);
     flow_copy_out(flow, bytes, count);
     flow->read += count;
-    flow_tell_writer(world, flow);
+    flow_notify_writer(world, flow);
+    flow_check(flow);
     return (int64_t)count;
 }
 
@@ -323,7 +336,7 @@ end_say_goodbye(struct end *end, bool is_abrupt)
     struct flow *in = &end->link->flows[1 - end->side];
     struct flow *out = &end->link->flows[end->side];
     if (end->is_broken)
-        return; /* nobody listens; who still sends will be told by a reset */
+        return; /* nobody listens; a peer that still sends gets a reset */
     if (is_abrupt || in->arrived > in->read) {
         end_send_reset(in->writer);
         return;

@@ -37,7 +37,7 @@ end_break(struct end *end)
     end->is_broken = true;
     event_cancel(world, &out->arrival);
     event_cancel(world, &out->timeout);
-    event_cancel(world, &out->word);
+    event_cancel(world, &out->window_update);
     out->segment_count = 0;
     if (world_once_in(world, 2))
         in->read = in->arrived; /* what had arrived may be readable still, or gone */
@@ -114,7 +114,8 @@ flow_heal_back(struct world *world, struct flow *flow)
     if (!flow->is_writer_stuck)
         flow->released = flow->read;
     else if (flow->read > flow->released)
-        event_schedule(world, &flow->word, NULL, world->now + link_latency(world, from, to));
+        event_schedule(world, &flow->window_update, NULL,
+                       world->now + link_latency(world, from, to));
 }
 
 void

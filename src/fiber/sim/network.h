@@ -30,17 +30,17 @@ struct flow {
     struct segment *segments; /* in flight, oldest first, a ring */
     size_t segment_first, segment_count, segment_room;
     int64_t last_at;      /* when the newest segment arrives: no later one may overtake */
-    bool is_finished;     /* the writer said goodbye after `written` */
+    bool is_finished;     /* the writer has ended the stream at `written` */
     bool is_end_arrived;  /* and the reader can know it */
     bool is_lost;         /* a cut swallowed a segment; nothing more arrives */
-    bool is_writer_stuck; /* found no room; waits for word of the reader */
-    struct event arrival, word, timeout;
+    bool is_writer_stuck; /* found no room; waits for the reader to make some */
+    struct event arrival, window_update, timeout;
 };
 
 enum handshake_phase {
-    HANDSHAKE_ASK,     /* the client's word is on its way to the server */
-    HANDSHAKE_ACCEPT,  /* the server's yes is on its way back */
-    HANDSHAKE_REFUSE,  /* or its no */
+    HANDSHAKE_ASK,     /* the client's request is on its way to the server */
+    HANDSHAKE_ACCEPT,  /* the server's acceptance is on its way back */
+    HANDSHAKE_REFUSE,  /* or its refusal */
     HANDSHAKE_FINISHED /* either way */
 };
 
@@ -81,7 +81,7 @@ struct link {
     unsigned client_port;
     const char *refusal; /* why the handshake failed; NULL: it has not */
     struct sim_loop *connecting_loop;
-    struct fiber *connecting; /* who waits for the handshake */
+    struct fiber *connecting; /* waits for the handshake */
 };
 
 struct socket {
@@ -112,12 +112,12 @@ struct link *link_new(struct host *client);
 int64_t link_latency(struct world *world, const struct host *from, const struct host *to);
 /* What the end's socket can do now: SOCKET_READABLE, SOCKET_WRITABLE. */
 unsigned end_can(const struct end *end);
-/* Its writer waits for room: sees to it that it is told. */
+/* Its writer waits for room: makes sure that it is woken. */
 void end_want_room(struct end *end);
 /* As socket_read and socket_write. */
 int64_t end_read(struct end *end, void *bytes, size_t room);
 int64_t end_write(struct end *end, const void *bytes, size_t count);
-/* Closes an end for its host, with a goodbye or, if `is_abrupt` or bytes were left unread, a reset.
+/* Closes an end for its host, in order or, if `is_abrupt` or bytes were left unread, by a reset.
  * Frees the link when the other end is gone too. The socket stays the caller's to free. */
 void end_close(struct end *end, bool is_abrupt);
 /* Puts an end into the hands of its host. */
@@ -132,7 +132,7 @@ void end_break(struct end *end);
 /* Something of this flow was not acknowledged because of a cut: its writer gives up after a time.
  */
 void flow_start_timeout(struct flow *flow);
-/* Wakes who waits for what the end can do. */
+/* Wakes the fiber that waits for what the end can do. */
 void end_wake(struct end *end);
 void reset_fire(struct world *world, struct event *event);
 void timeout_fire(struct world *world, struct event *event);
@@ -142,7 +142,7 @@ void timeout_fire(struct world *world, struct event *event);
 void handshake_fire(struct world *world, struct event *event);
 /* Begins the handshake of a new link with `server`; NULL: there is no such host. */
 void handshake_begin(struct link *link, struct host *server, unsigned port);
-/* Ends it with a no; tells who waits for it. */
+/* Ends it with a refusal; wakes the fiber that waits for it. */
 void handshake_refuse(struct link *link, const char *why);
 /* Takes an end out of its listener's backlog, if it is in one. */
 void backlog_remove(struct end *end);

@@ -230,7 +230,7 @@ TEST(sim_network, bytes_into_a_cut_vanish_and_the_writer_breaks_after_thirty_sec
     world_run_for(pair.world, 2 * NS_PER_S);
     EXPECT_EQ(pair.sender_end, SOCKET_BROKEN);
     EXPECT(pair.sender_end_at - cut_at >= 30 * NS_PER_S);
-    EXPECT(!pair.is_receiver_done); /* nobody told it */
+    EXPECT(!pair.is_receiver_done); /* it could not know */
     world_run_for(pair.world, 3600 * NS_PER_S);
     EXPECT(!pair.is_receiver_done);
     world_heal(pair.world, pair.sender, pair.receiver);
@@ -275,7 +275,7 @@ TEST(sim_network, an_idle_connection_survives_a_cut_and_one_that_lost_bytes_is_r
     }
 }
 
-/* A connect into a cut says its word again until the way is healed. */
+/* A connect into a cut is tried again until the way is healed. */
 TEST(sim_network, a_connect_waits_for_a_cut_to_heal_or_for_its_deadline)
 {
     for (unsigned is_healed = 0; is_healed < 2; is_healed++) {

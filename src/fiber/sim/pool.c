@@ -1,7 +1,7 @@
 /* pool.c - blocking work without threads: it runs in one go at a seeded later time, on no loop.
  *
  * A job is an event together with the fiber that waits for it. It lives on that fiber's stack, and
- * the fiber is deaf to cancel meanwhile, so the job outlives its use; a crash takes the event out
+ * the fiber cannot be cancelled meanwhile, so the job outlives its use; a crash takes the event out
  * of the queue before it drops the stack. A worker lives in the host's heap; the same holds for its
  * event. */
 #include "fiber/pool.h"
@@ -76,7 +76,7 @@ work_delay(struct world *world)
 
 /* --- pool ------------------------------------------------------------------------------------ */
 
-struct pool_job {
+struct sim_pool_job {
     struct job job;
     void (*work)(void *argument);
     void *argument;
@@ -85,7 +85,7 @@ struct pool_job {
 static void
 pool_fire(struct world *world, struct event *event)
 {
-    struct pool_job *job = container_of(event, struct pool_job, job.event);
+    struct sim_pool_job *job = container_of(event, struct sim_pool_job, job.event);
     struct surroundings before = work_begin(event->host);
     job->work(job->argument);
     work_end(before);
@@ -100,7 +100,7 @@ pool_run(void (*work)(void *argument), void *argument, struct arena *arena)
     if (host->pool_count >= POOL_QUEUE_MAX)
         return error_new(arena, ERR_BUSY, "the pool for blocking work is full");
     host->pool_count++;
-    struct pool_job job = {.work = work, .argument = argument};
+    struct sim_pool_job job = {.work = work, .argument = argument};
     job_wait(&job.job, STEP_POOL, host->pool_count, work_delay(host->world), pool_fire);
     return NULL;
 }
@@ -110,10 +110,10 @@ pool_run(void (*work)(void *argument), void *argument, struct arena *arena)
 struct worker {
     struct host *host;
     const char *name;
-    void (*drain)(void *context, struct list *letters);
+    void (*process)(void *context, struct list *messages);
     void *context;
-    struct list letters;
-    uint64_t posted; /* letters so far */
+    struct list messages;
+    uint64_t posted; /* messages so far */
     struct event event;
     struct sim_loop *freeing_loop; /* where somebody waits in worker_free */
     struct fiber *freeing;
@@ -124,37 +124,37 @@ worker_fire(struct world *world, struct event *event)
 {
     struct worker *worker = container_of(event, struct worker, event);
     struct surroundings before = work_begin(worker->host);
-    worker->drain(worker->context, &worker->letters);
+    worker->process(worker->context, &worker->messages);
     work_end(before);
-    check_that(list_is_empty(&worker->letters), "worker %s left letters behind", worker->name);
+    check_that(list_is_empty(&worker->messages), "worker %s left messages behind", worker->name);
     if (worker->freeing != NULL)
         sim_loop_wake(worker->freeing_loop, worker->freeing);
 }
 
 struct worker *
-worker_new(const char *name, void (*drain)(void *context, struct list *letters), void *context)
+worker_new(const char *name, void (*process)(void *context, struct list *messages), void *context)
 {
     struct worker *worker = memory_zalloc(1, sizeof *worker);
-    *worker =
-        (struct worker){.host = sim_host_self(), .name = name, .drain = drain, .context = context};
-    list_init(&worker->letters);
+    *worker = (struct worker){
+        .host = sim_host_self(), .name = name, .process = process, .context = context};
+    list_init(&worker->messages);
     event_init(&worker->event, STEP_WORKER, worker->host, worker_fire);
     return worker;
 }
 
 struct worker *
-worker_new_patient(const char *name, void (*drain)(void *context, struct list *letters),
+worker_new_patient(const char *name, void (*process)(void *context, struct list *messages),
                    void *context)
 {
-    return worker_new(name, drain, context);
+    return worker_new(name, process, context);
 }
 
 void
-worker_post(struct worker *worker, struct letter *letter)
+worker_post(struct worker *worker, struct loop_message *message)
 {
     struct world *world = worker->host->world;
     check_that(worker->freeing == NULL, "worker %s is being freed", worker->name);
-    list_push_back(&worker->letters, &letter->node);
+    list_push_back(&worker->messages, &message->node);
     worker->event.number = ++worker->posted;
     if (!event_is_pending(&worker->event))
         event_schedule(world, &worker->event, worker->host, world->now + work_delay(world));
@@ -172,7 +172,7 @@ worker_free(struct worker *worker)
     worker->freeing_loop = sim_loop_self();
     worker->freeing = fiber_self();
     check_that(worker->freeing != NULL, "only a fiber can wait for worker %s", worker->name);
-    while (!list_is_empty(&worker->letters))
+    while (!list_is_empty(&worker->messages))
         fiber_wait_uncancellable();
     job_pause(STEP_WORKER, 1000); /* the thread ends */
     memory_free(worker);

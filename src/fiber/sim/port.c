@@ -1,11 +1,11 @@
-/* port.c - what the core asks of its ground (core.h), and the small public functions of a simulated
- * one. */
+/* port.c - what the core asks of its platform (core.h), and the small public functions of a
+ * simulated one. */
 #include <limits.h>
 #include <string.h>
 
 #include "base/check.h"
 #include "fiber/clock.h"
-#include "fiber/ground.h"
+#include "fiber/platform.h"
 #include "fiber/sim/inside.h"
 #include "fiber/socket.h"
 #include "fiber/tls.h"
@@ -14,7 +14,7 @@
 #define WALL_START (1767225600 * NS_PER_S)
 
 /* The host whose blocking work runs now, on no loop (pool.c). Thread-local as the current loop is,
- * and for the same reason: such code is called without any context, yet has a clock, marks and
+ * and for the same reason: such code is called without any context, yet has a clock, probes and
  * chance. */
 static _Thread_local struct host *host_at_work;
 
@@ -34,11 +34,11 @@ port_is_at_work(void)
 static struct host *
 port_host(struct loop *loop)
 {
-    return loop == NULL ? host_at_work : loop->ground->host;
+    return loop == NULL ? host_at_work : loop->platform->host;
 }
 
 int64_t
-ground_clock_wall(struct loop *loop)
+platform_clock_wall(struct loop *loop)
 {
     struct host *host = port_host(loop);
     check_that(host != NULL, "there is no clock outside of all hosts");
@@ -46,7 +46,7 @@ ground_clock_wall(struct loop *loop)
 }
 
 void
-ground_clock_skip(struct loop *loop, int64_t nanoseconds)
+platform_clock_skip(struct loop *loop, int64_t nanoseconds)
 {
     struct host *host = port_host(loop);
     check(host != NULL);
@@ -54,7 +54,7 @@ ground_clock_skip(struct loop *loop, int64_t nanoseconds)
 }
 
 void
-ground_entropy(struct loop *loop, void *bytes, size_t count)
+platform_entropy(struct loop *loop, void *bytes, size_t count)
 {
     struct host *host = port_host(loop);
     check_that(host != NULL, "there is no chance outside of all hosts, but world_random");
@@ -68,41 +68,41 @@ ground_entropy(struct loop *loop, void *bytes, size_t count)
 }
 
 struct loop *
-ground_loop_at(struct ground *ground, unsigned index)
+platform_loop_at(struct platform *platform, unsigned index)
 {
-    check(index < ground->host->loop_count);
-    return &ground->host->loops[index].loop;
+    check(index < platform->host->loop_count);
+    return &platform->host->loops[index].loop;
 }
 
 unsigned
-ground_loop_count(const struct ground *ground)
+platform_loop_count(const struct platform *platform)
 {
-    return ground->host->loop_count;
+    return platform->host->loop_count;
 }
 
 void
-ground_kick(struct loop *loop)
+platform_kick(struct loop *loop)
 {
-    sim_loop_settle(container_of(loop, struct sim_loop, loop));
+    sim_loop_plan(container_of(loop, struct sim_loop, loop));
 }
 
 void
-ground_trace(struct loop *loop, const char *what, uint64_t number)
+platform_trace(struct loop *loop, const char *what, uint64_t number)
 {
-    struct host *host = loop->ground->host;
+    struct host *host = loop->platform->host;
     world_trace(host->world, host, loop->index, STEP_NOTE, what, number);
 }
 
 void
-ground_mark(struct loop *loop, const char *name)
+platform_probe(struct loop *loop, const char *name)
 {
     struct host *host = port_host(loop);
     if (host != NULL)
-        world_mark(host->world, name);
+        world_probe(host->world, name);
 }
 
 void
-ground_on_stop(void (*stop)(void *context), void *context)
+platform_on_stop(void (*stop)(void *context), void *context)
 {
     struct host *host = sim_host_self();
     host->stop = stop;
@@ -112,18 +112,18 @@ ground_on_stop(void (*stop)(void *context), void *context)
 }
 
 unsigned
-ground_descriptors(void)
+platform_descriptors(void)
 {
     return UINT_MAX;
 }
 
 unsigned
-ground_fibers(void)
+platform_fibers(void)
 {
     return UINT_MAX;
 }
 
-/* --- what a simulated ground does not have --------------------------------------------------- */
+/* --- what a simulated platform does not have ---- */
 
 struct watch *
 watch_new(int descriptor, void (*ready)(void *context), void *context)

@@ -2,7 +2,7 @@
  *
  * A loop is in one of three places: ready (it can tick now; the world draws one of these), planned
  * (its event `due` waits for a timer, or for the moment when the loop is no longer busy), or idle
- * (only an event from outside can give it work). sim_loop_settle puts it where it belongs; it is
+ * (only an event from outside can give it work). sim_loop_plan puts it where it belongs; it is
  * called after everything that may change that, so that no step ever looks at all loops.
  *
  * Ticks cost no work in virtual time but they end: a loop that has ticked is busy for about a
@@ -50,7 +50,7 @@ plan_fire(struct world *world, struct event *event)
 {
     struct sim_loop *loop = container_of(event, struct sim_loop, due);
     loop->due_planned = NEVER;
-    sim_loop_settle(loop);
+    sim_loop_plan(loop);
 }
 
 static void
@@ -69,7 +69,7 @@ plan_at(struct sim_loop *loop, int64_t time)
 }
 
 void
-sim_loop_settle(struct sim_loop *loop)
+sim_loop_plan(struct sim_loop *loop)
 {
     int64_t now = loop->host->world->now;
     if (loop->is_ready)
@@ -87,7 +87,7 @@ sim_loop_settle(struct sim_loop *loop)
 
 /* --- life ------------------------------------------------------------------------------------ */
 
-static void letters_arrive(struct world *world, struct event *event);
+static void messages_arrive(struct world *world, struct event *event);
 
 void
 sim_loop_init(struct sim_loop *loop, struct host *host, unsigned index)
@@ -101,12 +101,12 @@ sim_loop_init(struct sim_loop *loop, struct host *host, unsigned index)
     loop->channels = world_memory(host->world, senders, sizeof *loop->channels);
     for (unsigned i = 0; i < senders; i++) {
         struct channel *channel = &loop->channels[i];
-        list_init(&channel->letters);
+        list_init(&channel->messages);
         channel->to = loop;
-        event_init(&channel->arrival, STEP_LETTERS, host, letters_arrive);
+        event_init(&channel->arrival, STEP_MESSAGES, host, messages_arrive);
         channel->arrival.loop = index;
     }
-    core_loop_init(&loop->loop, &host->ground, index);
+    core_loop_init(&loop->loop, &host->platform, index);
 }
 
 void
@@ -118,15 +118,15 @@ sim_loop_clear(struct sim_loop *loop)
     event_cancel(world, &loop->due);
     loop->due_planned = NEVER;
     loop->not_before = 0;
-    list_init(&loop->inbox); /* the letters were in the host's heap */
-    loop->letter_count = 0;
+    list_init(&loop->inbox); /* the messages were in the host's heap */
+    loop->message_count = 0;
     for (unsigned i = 0; i <= loop->host->loop_count; i++) {
         struct channel *channel = &loop->channels[i];
         event_cancel(world, &channel->arrival);
-        list_init(&channel->letters);
-        channel->letter_count = 0;
+        list_init(&channel->messages);
+        channel->message_count = 0;
     }
-    core_loop_init(&loop->loop, &loop->host->ground, loop->loop.index);
+    core_loop_init(&loop->loop, &loop->host->platform, loop->loop.index);
     loop->loop.now = world->now;
 }
 
@@ -154,15 +154,15 @@ sim_leave(struct surroundings before)
 }
 
 static void
-deliver_letters(struct sim_loop *loop)
+deliver_messages(struct sim_loop *loop)
 {
-    struct list letters;
-    list_init(&letters);
-    list_splice_back(&letters, &loop->inbox);
-    for (struct list *node; (node = list_pop_front(&letters)) != NULL;) {
-        struct letter *letter = list_entry(node, struct letter, node);
-        loop->letter_count--;
-        letter->deliver(letter);
+    struct list messages;
+    list_init(&messages);
+    list_splice_back(&messages, &loop->inbox);
+    for (struct list *node; (node = list_pop_front(&messages)) != NULL;) {
+        struct loop_message *message = list_entry(node, struct loop_message, node);
+        loop->message_count--;
+        message->deliver(message);
     }
 }
 
@@ -174,11 +174,11 @@ sim_loop_step(struct sim_loop *loop)
     ready_remove(loop);
     world_trace(world, host, loop->loop.index, STEP_TICK, NULL, loop->loop.switches);
     struct surroundings before = sim_enter(loop);
-    deliver_letters(loop);
+    deliver_messages(loop);
     core_loop_tick(&loop->loop, world->now);
     sim_leave(before);
     loop->not_before = world->now + world_between(world, TICK_COST_MIN, TICK_COST_MAX);
-    sim_loop_settle(loop);
+    sim_loop_plan(loop);
     if (host->is_ending)
         host_advance_end(host);
 }
@@ -189,7 +189,7 @@ sim_loop_wake(struct sim_loop *loop, struct fiber *fiber)
     struct surroundings before = sim_enter(loop);
     fiber_wake(fiber);
     sim_leave(before);
-    sim_loop_settle(loop);
+    sim_loop_plan(loop);
 }
 
 struct sim_loop *
@@ -211,52 +211,53 @@ channel_plan(struct channel *channel)
 {
     struct world *world = channel->to->host->world;
     int64_t delay = world_between(world, 1, world->options.mailbox_delay_max);
-    channel->arrival.number = channel->letter_count;
+    channel->arrival.number = channel->message_count;
     event_schedule(world, &channel->arrival, channel->to->host, world->now + delay);
 }
 
-/* All letters of a sender that wait arrive together, as by one wake-up; now and then only the first
- * of them. */
+/* All messages of a sender that wait arrive together, as by one wake-up; now and then only the
+ * first of them. */
 static void
-letters_arrive(struct world *world, struct event *event)
+messages_arrive(struct world *world, struct event *event)
 {
     struct channel *channel = container_of(event, struct channel, arrival);
-    size_t count = channel->letter_count;
+    size_t count = channel->message_count;
     if (count > 1 && world_once_in(world, 4))
         count = (size_t)world_between(world, 1, (int64_t)count - 1);
-    channel->letter_count -= count;
+    channel->message_count -= count;
     for (; count > 0; count--)
-        list_push_back(&channel->to->inbox, list_pop_front(&channel->letters));
-    if (channel->letter_count > 0)
+        list_push_back(&channel->to->inbox, list_pop_front(&channel->messages));
+    if (channel->message_count > 0)
         channel_plan(channel);
-    sim_loop_settle(channel->to);
+    sim_loop_plan(channel->to);
 }
 
 bool
-ground_post(struct loop *to, struct letter *letter, bool is_bounded)
+platform_post(struct loop *to, struct loop_message *message, bool is_bounded)
 {
     struct sim_loop *receiver = container_of(to, struct sim_loop, loop);
     struct host *host = receiver->host;
     struct loop *sender = core_loop_current();
-    check_that(sender == NULL || sender->ground == to->ground, "a letter never leaves its host");
-    if (is_bounded && receiver->letter_count >= LOOP_MAILBOX_MAX)
+    check_that(sender == NULL || sender->platform == to->platform,
+               "a message never leaves its host");
+    if (is_bounded && receiver->message_count >= LOOP_MAILBOX_MAX)
         return false;
     struct channel *channel =
         &receiver->channels[sender == NULL ? host->loop_count : sender->index];
-    list_push_back(&channel->letters, &letter->node);
-    channel->letter_count++;
-    receiver->letter_count++;
+    list_push_back(&channel->messages, &message->node);
+    channel->message_count++;
+    receiver->message_count++;
     if (!event_is_pending(&channel->arrival))
         channel_plan(channel);
     return true;
 }
 
 void
-ground_post_all(struct loop *to, struct list *letters)
+platform_post_all(struct loop *to, struct list *messages)
 {
     struct list *node;
-    while ((node = list_pop_front(letters)) != NULL) {
-        bool is_posted = ground_post(to, list_entry(node, struct letter, node), false);
+    while ((node = list_pop_front(messages)) != NULL) {
+        bool is_posted = platform_post(to, list_entry(node, struct loop_message, node), false);
         check(is_posted);
     }
 }

@@ -222,7 +222,7 @@ socket_wait(struct socket *socket, unsigned want, int64_t deadline)
     socket->waiter = fiber_self();
     socket->want = want;
     enum wake wake = fiber_wait(deadline);
-    (void)wake; /* the caller looks at the clock and at fiber_is_cancelled */
+    (void)wake; /* the caller checks the clock and fiber_is_cancelled */
     socket->waiter = NULL;
     return end_can(socket->end) & want;
 }

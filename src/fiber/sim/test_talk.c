@@ -56,7 +56,7 @@ talk_connect(const char *address)
 /* --- echo ------------------------------------------------------------------------------------ */
 
 struct guest {
-    struct letter letter;
+    struct loop_message message;
     struct socket *socket;
 };
 
@@ -78,9 +78,9 @@ guest_echo(void *argument)
 }
 
 static void
-guest_deliver(struct letter *letter)
+guest_deliver(struct loop_message *message)
 {
-    fiber_start("guest", guest_echo, container_of(letter, struct guest, letter));
+    fiber_start("guest", guest_echo, container_of(message, struct guest, message));
 }
 
 void
@@ -97,8 +97,8 @@ talk_serve_echo(unsigned port)
         if (listener_accept(listener, arena, &socket) != NULL)
             break;
         struct guest *guest = memory_zalloc(1, sizeof *guest);
-        *guest = (struct guest){.letter.deliver = guest_deliver, .socket = socket};
-        loop_post_answer(loop_at(turn % loop_count()), &guest->letter);
+        *guest = (struct guest){.message.deliver = guest_deliver, .socket = socket};
+        loop_post_answer(loop_at(turn % loop_count()), &guest->message);
     }
     listener_free(listener);
 }

@@ -1,4 +1,4 @@
-/* trace.c - what happened, as a number and as lines; and the marks of a scenario.
+/* trace.c - what happened, as a number and as lines; and the probes of a scenario.
  *
  * The hash takes in every step: when, where, what kind, and a number that says which; and every
  * byte that hosts write to sockets and files. Names and numbers only, never an address: two runs of
@@ -77,17 +77,17 @@ world_trace_hash(const struct world *world)
     return world->hash;
 }
 
-/* --- marks ----------------------------------------------------------------------------------- */
+/* --- probes ----------------------------------------------------------------------------------- */
 
 /* Where `name` is, or where it would be put. */
 static size_t
-find_mark(const struct world *world, const char *name, bool *is_there)
+find_probe(const struct world *world, const char *name, bool *is_there)
 {
-    size_t low = 0, high = world->mark_count;
+    size_t low = 0, high = world->probe_count;
     *is_there = false;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        int order = strcmp(name, world->marks[middle].name);
+        int order = strcmp(name, world->probes[middle].name);
         if (order == 0)
             *is_there = true;
         if (order <= 0)
@@ -99,41 +99,41 @@ find_mark(const struct world *world, const char *name, bool *is_there)
 }
 
 void
-world_mark(struct world *world, const char *name)
+world_probe(struct world *world, const char *name)
 {
     bool is_there;
-    size_t place = find_mark(world, name, &is_there);
+    size_t place = find_probe(world, name, &is_there);
     if (!is_there) {
-        size_t size = (world->mark_count + 1) * sizeof *world->marks;
-        world->marks = world_memory_resize(world, world->marks, size);
-        struct mark_count *mark = &world->marks[place];
-        memmove(mark + 1, mark, (world->mark_count - place) * sizeof *mark);
-        *mark = (struct mark_count){.name = world_text(world, name)};
-        world->mark_count++;
+        size_t size = (world->probe_count + 1) * sizeof *world->probes;
+        world->probes = world_memory_resize(world, world->probes, size);
+        struct probe_count *probe = &world->probes[place];
+        memmove(probe + 1, probe, (world->probe_count - place) * sizeof *probe);
+        *probe = (struct probe_count){.name = world_text(world, name)};
+        world->probe_count++;
     }
-    world->marks[place].count++;
+    world->probes[place].count++;
 }
 
 uint64_t
-world_mark_count(const struct world *world, const char *name)
+world_probe_count(const struct world *world, const char *name)
 {
     bool is_there;
-    size_t place = find_mark(world, name, &is_there);
-    return is_there ? world->marks[place].count : 0;
+    size_t place = find_probe(world, name, &is_there);
+    return is_there ? world->probes[place].count : 0;
 }
 
 void
-world_print_marks(const struct world *world)
+world_print_probes(const struct world *world)
 {
-    for (size_t i = 0; i < world->mark_count; i++)
-        fprintf(stderr, "%8llu %s\n", (unsigned long long)world->marks[i].count,
-                world->marks[i].name);
+    for (size_t i = 0; i < world->probe_count; i++)
+        fprintf(stderr, "%8llu %s\n", (unsigned long long)world->probes[i].count,
+                world->probes[i].name);
 }
 
 void
-marks_free(struct world *world)
+probes_free(struct world *world)
 {
-    for (size_t i = 0; i < world->mark_count; i++)
-        memory_free(world->marks[i].name);
-    memory_free(world->marks);
+    for (size_t i = 0; i < world->probe_count; i++)
+        memory_free(world->probes[i].name);
+    memory_free(world->probes);
 }

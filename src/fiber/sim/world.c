@@ -19,7 +19,7 @@
 static void
 set_default(int64_t *low, int64_t *high, int64_t low_default, int64_t high_default)
 {
-    check_that(0 <= *low && *low <= *high, "%lld … %lld is no range", (long long)*low,
+    check_that(0 <= *low && *low <= *high, "%lld … %lld is not a range", (long long)*low,
                (long long)*high);
     if (*high == 0) {
         *low = low_default;
@@ -53,14 +53,14 @@ world_free(struct world *world)
 {
     check(!world->is_stepping);
     for (unsigned i = 0; i < world->host_count; i++)
-        world->hosts[i]->crashed = NULL; /* the end of a world is no event in it */
+        world->hosts[i]->crashed = NULL; /* the end of a world is not an event in it */
     for (unsigned i = 0; i < world->host_count; i++)
         host_crash(world->hosts[i]);
     network_free(world);
     for (unsigned i = 0; i < world->host_count; i++)
         host_destroy(world->hosts[i]);
     check_that(event_next_time(world) == NEVER, "an event outlived the hosts");
-    marks_free(world);
+    probes_free(world);
     priority_free(&world->events);
     memory_free(world->hosts);
     memory_free(world->delays);

@@ -7,7 +7,7 @@
  *
  * A host is a process on a machine with a disk. Crashing it drops its fibers, memory (its heap,
  * base/memory.h), connections and unsynced writes at once, without any cleanup code. Its disk
- * stays; starting it again runs its main function anew. The caller (a test) runs outside all hosts
+ * stays; starting it again runs its main function again. The caller (a test) runs outside all hosts
  * and between steps of the world. */
 #ifndef CADENZA_FIBER_WORLD_H
 #define CADENZA_FIBER_WORLD_H
@@ -42,10 +42,10 @@ const char *host_name(const struct host *host);
  * the host's heap. */
 void host_start(struct host *host, void (*function)(void *argument), void *argument);
 bool host_is_running(const struct host *host);
-/* As SIGTERM: calls what ground_on_stop asked for. The host is done when its first fiber has
+/* As SIGTERM: calls what platform_on_stop asked for. The host is done when its first fiber has
  * returned. */
 void host_stop(struct host *host);
-/* As pulling the plug. */
+/* Like pulling the plug. */
 void host_crash(struct host *host);
 /* Crashes the host at its `count`-th disk write or sync from now (1: the next), before it takes
  * effect in full: a test walks count = 1, 2, … to crash at every write point. 0 switches it off. */
@@ -56,13 +56,13 @@ uint64_t host_disk_writes(const struct host *host);
  * (a store). */
 void host_on_crash(struct host *host, void (*crashed)(void *context), void *context);
 /* Sets the wall clock of the host ahead, or back if negative, from now on and over its restarts;
- * the monotonic clock stays. Nobody is told. */
+ * the monotonic clock stays. Nobody is notified. */
 void host_set_clock(struct host *host, int64_t nanoseconds);
 /* Blocks in the host's heap; 0 after a clean stop, or it leaks. */
 size_t host_heap_blocks(const struct host *host);
 
 /* Cuts the way from → to: bytes vanish into silence (connections hang; they break when healed or by
- * timeouts of whoever uses them). One way; call twice for both. */
+ * the timeouts of their users). One way; call twice for both. */
 void world_cut(struct world *world, struct host *from, struct host *to);
 void world_heal(struct world *world, struct host *from, struct host *to);
 /* Makes the way from → to slow: each piece may take up to `delay_max` ns longer. 0: as usual again.
@@ -80,7 +80,7 @@ int64_t world_now(const struct world *world);
 bool world_step(struct world *world);
 /* Steps until the clock has passed `nanoseconds` more. */
 void world_run_for(struct world *world, int64_t nanoseconds);
-/* Steps until done(context) or `nanoseconds` have passed; returns done's last word. */
+/* Steps until done(context) or `nanoseconds` have passed; returns done's last result. */
 must_use bool world_run_until(struct world *world, bool (*done)(void *context), void *context,
                               int64_t nanoseconds);
 /* The world's own generator, for the test's choices; part of the seed. */
@@ -89,10 +89,9 @@ struct random *world_random(struct world *world);
 uint64_t world_trace_hash(const struct world *world);
 uint64_t world_steps(const struct world *world);
 
-/* Marks: a scenario shows what happened in it. world_mark may be called from host code through
- * mark.h too. */
-void world_mark(struct world *world, const char *name);
-uint64_t world_mark_count(const struct world *world, const char *name);
-void world_print_marks(const struct world *world);
+/* Probes: a scenario shows what happened in it. Host code calls world_probe through probe.h. */
+void world_probe(struct world *world, const char *name);
+uint64_t world_probe_count(const struct world *world, const char *name);
+void world_print_probes(const struct world *world);
 
 #endif

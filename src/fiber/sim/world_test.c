@@ -7,10 +7,10 @@
 #include "base/memory.h"
 #include "base/test.h"
 #include "fiber/clock.h"
-#include "fiber/ground.h"
 #include "fiber/loop.h"
-#include "fiber/mark.h"
+#include "fiber/platform.h"
 #include "fiber/pool.h"
+#include "fiber/probe.h"
 #include "fiber/sim/test_talk.h"
 #include "fiber/timer.h"
 
@@ -148,18 +148,18 @@ TEST(sim_world, a_world_without_anything_to_do_says_so)
 
 struct server {
     struct fiber *main;
-    bool is_told;
+    bool is_notified;
 };
 
 static void
-server_told(void *context)
+server_notified(void *context)
 {
     struct server *server = context;
-    server->is_told = true;
+    server->is_notified = true;
     fiber_cancel(server->main);
 }
 
-/* Talks to its own server, so that everything is in use when the word to stop comes. */
+/* Talks to its own server, so that everything is in use when it is asked to stop. */
 static void
 server_client(void *argument)
 {
@@ -167,7 +167,7 @@ server_client(void *argument)
     struct socket *socket = talk_connect("localhost:7000");
     while (socket != NULL && talk_send(socket, bytes, sizeof bytes) &&
            talk_receive(socket, bytes, sizeof bytes))
-        mark("echo");
+        probe("echo");
     if (socket != NULL)
         socket_close(socket);
 }
@@ -185,11 +185,11 @@ server_main(void *argument)
 {
     struct server *server = argument;
     server->main = fiber_self();
-    ground_on_stop(server_told, server);
+    platform_on_stop(server_notified, server);
     fiber_start("client", server_client_late, NULL);
     fiber_start("yields", yield_for_ever, NULL);
     talk_serve_echo(7000);
-    ground_on_stop(NULL, NULL);
+    platform_on_stop(NULL, NULL);
 }
 
 static bool
@@ -209,7 +209,7 @@ TEST(sim_world, a_stopped_host_has_given_back_all_its_memory)
         EXPECT(host_heap_blocks(host) > 0);
         host_stop(host);
         EXPECT(world_run_until(world, host_has_stopped, host, 10 * NS_PER_S));
-        EXPECT(server.is_told && world_mark_count(world, "echo") > 0);
+        EXPECT(server.is_notified && world_probe_count(world, "echo") > 0);
         EXPECT_EQ(host_heap_blocks(host), 0);
         world_free(world);
     }
@@ -241,7 +241,7 @@ stop_late_main(void *argument)
     server->main = fiber_self();
     scoped(arena_drop) struct arena *arena = arena_new(0);
     EXPECT_OK(fiber_sleep(NS_PER_S, arena));
-    ground_on_stop(server_told, server);
+    platform_on_stop(server_notified, server);
     EXPECT_KIND(fiber_sleep(NS_PER_S, arena), ERR_CANCELLED);
 }
 
@@ -253,38 +253,38 @@ TEST(sim_world, a_stop_before_anybody_listens_is_told_later)
     host_start(host, stop_late_main, &server);
     host_stop(host);
     world_run_for(world, 100 * NS_PER_MS);
-    EXPECT(!server.is_told);
+    EXPECT(!server.is_notified);
     EXPECT(world_run_until(world, host_has_stopped, host, 3 * NS_PER_S));
-    EXPECT(server.is_told);
+    EXPECT(server.is_notified);
     world_free(world);
 }
 
-/* --- marks ----------------------------------------------------------------------------------- */
+/* --- probes ----------------------------------------------------------------------------------- */
 
 static void
-mark_in_pool(void *argument)
+probe_in_pool(void *argument)
 {
-    mark("from_the_pool");
+    probe("from_the_pool");
 }
 
 static void
-mark_main(void *argument)
+probe_main(void *argument)
 {
     scoped(arena_drop) struct arena *arena = arena_new(0);
-    mark("from_a_fiber");
-    mark("from_a_fiber");
-    EXPECT_OK(pool_run(mark_in_pool, NULL, arena));
+    probe("from_a_fiber");
+    probe("from_a_fiber");
+    EXPECT_OK(pool_run(probe_in_pool, NULL, arena));
 }
 
 TEST(sim_world, marks_are_counted_by_name_wherever_they_come_from)
 {
     struct world *world = world_new(.seed = 1);
-    host_start(world_add_host(world, "h", 1), mark_main, NULL);
-    world_mark(world, "from_the_test");
+    host_start(world_add_host(world, "h", 1), probe_main, NULL);
+    world_probe(world, "from_the_test");
     world_run_for(world, NS_PER_S);
-    EXPECT_EQ(world_mark_count(world, "from_a_fiber"), 2);
-    EXPECT_EQ(world_mark_count(world, "from_the_pool"), 1);
-    EXPECT_EQ(world_mark_count(world, "from_the_test"), 1);
-    EXPECT_EQ(world_mark_count(world, "never"), 0);
+    EXPECT_EQ(world_probe_count(world, "from_a_fiber"), 2);
+    EXPECT_EQ(world_probe_count(world, "from_the_pool"), 1);
+    EXPECT_EQ(world_probe_count(world, "from_the_test"), 1);
+    EXPECT_EQ(world_probe_count(world, "never"), 0);
     world_free(world);
 }

@@ -27,7 +27,7 @@ memory_base_new(uint64_t seed)
     scoped(heap_back) maybe_unused struct heap *host = heap_select(NULL);
     struct memory_base *base = memory_zalloc(1, sizeof *base);
     memory_rows_init(&base->durable);
-#ifdef CADENZA_PLANT_skip_fsync
+#ifdef CADENZA_FAULT_skip_fsync
     memory_rows_init(&base->written);
 #endif
     random_seed(&base->random, seed);
@@ -45,7 +45,7 @@ memory_base_free(struct memory_base *base)
     while (!list_is_empty(&base->handles))
         memory_handle_free(list_entry(base->handles.next, struct memory_handle, node));
     memory_rows_free(&base->durable);
-#ifdef CADENZA_PLANT_skip_fsync
+#ifdef CADENZA_FAULT_skip_fsync
     memory_rows_free(&base->written);
 #endif
     memory_free(base);
@@ -112,7 +112,7 @@ memory_base_watch(struct memory_base *base, struct memory_watch watch)
 const struct memory_rows *
 memory_base_visible(const struct memory_base *base)
 {
-#ifdef CADENZA_PLANT_skip_fsync
+#ifdef CADENZA_FAULT_skip_fsync
     return &base->written;
 #else
     return &base->durable;
@@ -170,6 +170,7 @@ memory_flight_add(struct memory_base *base, struct memory_handle *handle,
 {
     scoped(heap_back) maybe_unused struct heap *host = heap_select(NULL);
     struct slice key = commit->partition_key, steps = commit->steps;
+    check(commit->guard_next > 0 && commit->guard_next >= commit->guard_expected);
     struct flight *flight = memory_zalloc(1, sizeof *flight + key.length + steps.length);
     uint8_t *bytes = (uint8_t *)(flight + 1);
     memcpy(bytes, key.data, key.length);
@@ -207,7 +208,7 @@ static bool
 is_refused(const struct memory_rows *rows, const struct flight *flight, uint64_t *guard_found)
 {
     *guard_found = memory_rows_guard(rows, flight->partition_key);
-#ifdef CADENZA_PLANT_accept_stale_guard
+#ifdef CADENZA_FAULT_accept_stale_guard
     return false;
 #endif
     return flight->is_doomed || *guard_found != flight->guard_expected;
@@ -255,7 +256,7 @@ memory_flight_land(struct memory_base *base, struct memory_handle *handle, struc
     return is_landing;
 }
 
-#ifdef CADENZA_PLANT_skip_fsync
+#ifdef CADENZA_FAULT_skip_fsync
 bool
 memory_flight_show(struct memory_base *base, struct memory_handle *handle, struct flight *flight,
                    uint64_t *guard_found)
@@ -293,7 +294,7 @@ memory_handle_lose(struct memory_base *base, struct memory_handle *handle)
     }
     flights_free(&handle->group);
     flights_free(&handle->waiting);
-#ifdef CADENZA_PLANT_skip_fsync
+#ifdef CADENZA_FAULT_skip_fsync
     scoped(heap_back) maybe_unused struct heap *host = heap_select(NULL);
     memory_rows_copy(&base->written, &base->durable);
 #endif

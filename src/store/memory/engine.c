@@ -1,7 +1,7 @@
 /* engine.c - the engine's table: a host's side of a base.
  *
  * All work on the base is done on one loop, the home, where the store was opened: other loops send
- * letters. So a base needs no lock, and on linux two loops of a process cannot meet in it.
+ * messages. So a base needs no lock, and on linux two loops of a process cannot meet in it.
  *
  *   IDLE --a commit arrives--> WRITING --written--> SYNCING --durable--> IDLE, or WRITING again
  *
@@ -11,9 +11,39 @@
 #include "base/check.h"
 #include "base/memory.h"
 #include "fiber/clock.h"
-#include "fiber/mark.h"
+#include "fiber/probe.h"
 #include "fiber/timer.h"
 #include "store/memory/inside.h"
+
+/* ---- invariants ---- */
+
+/* Flights whose commits wait for an answer. */
+static size_t
+count_unanswered(const struct list *flights)
+{
+    size_t count = 0;
+    list_each(node, flights)
+        count += !list_entry(node, struct flight, node)->is_answered;
+    return count;
+}
+
+/* Something is written exactly while the disk is busy, and every commit that waits has its flight.
+ */
+static void
+memory_store_check(const struct memory_store *store)
+{
+    const struct memory_handle *handle = store->handle;
+    bool is_idle = store->phase == PHASE_IDLE;
+    check(store->owner_loop == loop_self());
+    check(is_idle == list_is_empty(&handle->group));
+    check(!is_idle || (list_is_empty(&handle->waiting) && list_is_empty(&store->commits)));
+    if (!CHECK_DEEPLY)
+        return;
+    size_t commits = 0;
+    list_each(node, &store->commits)
+        commits++;
+    check(commits == count_unanswered(&handle->group) + count_unanswered(&handle->waiting));
+}
 
 /* ---- writing; on the home loop ---- */
 
@@ -42,14 +72,14 @@ commit_pop(struct memory_store *store)
 {
     struct list *node = list_pop_front(&store->commits);
     check(node != NULL);
-    return container_of(container_of(node, struct letter, node), struct commit, letter);
+    return container_of(container_of(node, struct loop_message, node), struct commit, message);
 }
 
 /* The disk is broken: what is in flight may have landed, and nothing more is written. */
 static void
 store_break(struct memory_store *store)
 {
-    mark("memory_store_broken");
+    probe("memory_store_broken");
     memory_handle_lose(store->base, store->handle);
     atomic_store(&store->failure_text, "the disk of the memory store is broken");
     store->phase = PHASE_IDLE;
@@ -71,13 +101,13 @@ commit_decide(struct commit *commit, bool has_landed, uint64_t guard_found)
 static void
 group_written(struct memory_store *store)
 {
-#ifdef CADENZA_PLANT_skip_fsync
+#ifdef CADENZA_FAULT_skip_fsync
     list_each(node, &store->handle->group) {
         uint64_t guard_found;
         struct flight *flight = list_entry(node, struct flight, node);
         bool has_landed = memory_flight_show(store->base, store->handle, flight, &guard_found);
         commit_decide(commit_pop(store), has_landed, guard_found);
-        flight->is_told = true;
+        flight->is_answered = true;
     }
 #endif
     phase_begin(store, PHASE_SYNCING, store->base->sync_max);
@@ -89,10 +119,10 @@ group_durable(struct memory_store *store)
     struct memory_handle *handle = store->handle;
     while (!list_is_empty(&handle->group)) {
         struct flight *flight = list_entry(handle->group.next, struct flight, node);
-        bool is_told = flight->is_told;
+        bool is_answered = flight->is_answered;
         uint64_t guard_found;
         bool has_landed = memory_flight_land(store->base, handle, flight, &guard_found);
-        if (!is_told)
+        if (!is_answered)
             commit_decide(commit_pop(store), has_landed, guard_found);
     }
     store->phase = PHASE_IDLE;
@@ -111,6 +141,7 @@ phase_end(struct memory_store *store)
         group_written(store);
     else
         group_durable(store);
+    memory_store_check(store);
 }
 
 static void
@@ -136,21 +167,22 @@ commit_arrive(struct memory_store *store, struct commit *commit)
     }
     store->base->points++;
     struct flight *flight = memory_flight_add(store->base, store->handle, commit);
-#ifdef CADENZA_PLANT_answer_before_durable
-    flight->is_told = true;
+#ifdef CADENZA_FAULT_answer_before_durable
+    flight->is_answered = true;
 #endif
-    if (flight->is_told)
+    if (flight->is_answered)
         commit_answer(commit);
     else
-        list_push_back(&store->commits, &commit->letter.node);
+        list_push_back(&store->commits, &commit->message.node);
     if (store->phase == PHASE_IDLE)
         group_begin(store);
+    memory_store_check(store);
 }
 
 static void
-deliver_commit(struct letter *letter)
+deliver_commit(struct loop_message *message)
 {
-    struct commit *commit = container_of(letter, struct commit, letter);
+    struct commit *commit = container_of(message, struct commit, message);
     commit_arrive(memory_store_of(commit->store), commit);
 }
 
@@ -158,12 +190,12 @@ static void
 memory_submit(struct store *shared, struct commit *commit)
 {
     struct memory_store *store = memory_store_of(shared);
-    if (store->home == loop_self()) {
+    if (store->owner_loop == loop_self()) {
         commit_arrive(store, commit);
         return;
     }
-    commit->letter.deliver = deliver_commit;
-    loop_post_answer(store->home, &commit->letter); /* bounded by writers and callers */
+    commit->message.deliver = deliver_commit;
+    loop_post_answer(store->owner_loop, &commit->message); /* bounded by writers and callers */
 }
 
 /* ---- life ---- */
@@ -178,7 +210,7 @@ static void
 memory_close(struct store *shared)
 {
     struct memory_store *store = memory_store_of(shared);
-    check_that(store->home == loop_self(), "close a memory store on the loop that opened it");
+    check_that(store->owner_loop == loop_self(), "close a memory store on the loop that opened it");
     check(list_is_empty(&store->commits));
     timer_stop(&store->timer);
     loop_undefer(&store->tick_end);
@@ -205,7 +237,7 @@ memory_open(struct memory_base *base)
     store_init(&store->store, &engine, 0);
     store->base = base;
     store->handle = memory_handle_new(base);
-    store->home = loop_self();
+    store->owner_loop = loop_self();
     timer_init(&store->timer, timer_fire);
     list_init(&store->tick_end.node);
     store->tick_end.run = tick_end_run;

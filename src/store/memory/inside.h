@@ -1,8 +1,8 @@
 /* inside.h - what the files of memory/ share: the rows, the base they live in, commits in flight.
  *
  * Two lifetimes meet here. A base and all it holds (rows, handles, flights) is outside of hosts; it
- * never points into one. A memory_store (engine.c) is a host's, and is gone with it. Whoever
- * allocates for the base does so with no heap selected. */
+ * never points into one. A memory_store (engine.c) is a host's, and is gone with it. Memory of the
+ * base is allocated with no heap selected. */
 #ifndef CADENZA_STORE_MEMORY_INSIDE_H
 #define CADENZA_STORE_MEMORY_INSIDE_H
 
@@ -13,8 +13,7 @@
 #include "store/engine.h"
 #include "store/memory/memory.h"
 
-/* --- rows.c: rows and guards, and reading them ---------------------------------------------------
- */
+/* --- rows.c: rows and guards, and reading them ------------------------------------------------ */
 
 struct memory_rows {
     struct tree *rows;   /* kind (1 byte), partition key, key → struct memory_value */
@@ -38,15 +37,14 @@ void memory_rows_walk(const struct memory_rows *rows, enum row_kind kind,
 size_t memory_rows_walk_guards(const struct memory_rows *rows, const struct partition *after,
                                size_t count_max, struct arena *arena, struct walk_guard **guards);
 
-/* --- base.c: the disk, as it survives hosts ------------------------------------------------------
- */
+/* --- base.c: the disk, as it survives hosts --------------------------------------------------- */
 
 /* The base's copy of a commit on its way. */
 struct flight {
     struct list node;
-    uint64_t stream; /* of its writer, 0: none */
-    bool is_doomed;  /* an earlier one of its stream failed */
-    bool is_told;    /* by a planted fault: answered too early */
+    uint64_t stream;  /* of its writer, 0: none */
+    bool is_doomed;   /* an earlier one of its stream failed */
+    bool is_answered; /* by a fault: answered too early */
     uint64_t guard_expected;
     uint64_t guard_next;
     struct slice partition_key; /* in the same block */
@@ -63,7 +61,7 @@ struct memory_handle {
 
 struct memory_base {
     struct memory_rows durable;
-#ifdef CADENZA_PLANT_skip_fsync
+#ifdef CADENZA_FAULT_skip_fsync
     struct memory_rows written; /* what readers see: a crash falls back to `durable` */
 #endif
     struct random random;
@@ -92,14 +90,13 @@ must_use bool memory_flight_land(struct memory_base *base, struct memory_handle 
                                  struct flight *flight, uint64_t *guard_found);
 /* What a broken disk or a crash does: a seeded prefix of the group lands, the rest is dropped. */
 void memory_handle_lose(struct memory_base *base, struct memory_handle *handle);
-#ifdef CADENZA_PLANT_skip_fsync
+#ifdef CADENZA_FAULT_skip_fsync
 /* Shows a flight's rows to readers before they are durable. */
 bool memory_flight_show(struct memory_base *base, struct memory_handle *handle,
                         struct flight *flight, uint64_t *guard_found);
 #endif
 
-/* --- engine.c, read.c: a host's side -----------------------------------------------------------
- */
+/* --- engine.c, read.c: a host's side ---------------------------------------------------------- */
 
 enum phase { PHASE_IDLE, PHASE_WRITING, PHASE_SYNCING };
 
@@ -107,11 +104,11 @@ struct memory_store {
     struct store store; /* first */
     struct memory_base *base;
     struct memory_handle *handle;
-    struct loop *home;
+    struct loop *owner_loop;
     enum phase phase;
     struct timer timer;                 /* the end of the phase */
     struct deferred tick_end;           /* the same, if there is no delay */
-    struct list commits;                /* of the flights, by their letters' nodes */
+    struct list commits;                /* of the flights, by their messages' nodes */
     _Atomic(const char *) failure_text; /* NULL: works */
 };
 

@@ -5,7 +5,7 @@
  * several hosts may open the same base at once (a shared store), or one alone (a local disk).
  * Commits that wait become a group, which is written after a seeded delay and durable after
  * another. When a host crashes, what it had in flight is lost, except a seeded prefix of the group
- * that was being written (it landed, nobody was told). Readers see durable rows only.
+ * that was being written (it landed, nobody was notified). Readers see durable rows only.
  *
  * Works on linux too, without delays. A base takes no lock: the loop that opened a store does the
  * work for all loops of the process, so stores of one base must be opened on the same loop of a
@@ -34,7 +34,7 @@ uint64_t memory_base_commits(const struct memory_base *base);
 uint64_t memory_base_points(const struct memory_base *base);
 /* Commits that landed in a crash: their writer was never told. */
 uint64_t memory_base_landed(const struct memory_base *base);
-/* Commits that a crash took: nobody was told that they are durable. */
+/* Commits that a crash took: nobody was notified that they are durable. */
 uint64_t memory_base_lost(const struct memory_base *base);
 
 /* Sees every put of a commit at the moment it becomes durable, in the order of the log: for
@@ -47,7 +47,7 @@ struct memory_watch {
 void memory_base_watch(struct memory_base *base, struct memory_watch watch);
 
 /* From now on every write fails as a broken local log does, until memory_base_repair: a store
- * that meets it fails what is in flight and stays failed until it is opened anew. */
+ * that meets it fails what is in flight and stays failed until it is opened again. */
 void memory_base_break(struct memory_base *base);
 void memory_base_repair(struct memory_base *base);
 

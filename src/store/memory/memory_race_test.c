@@ -21,7 +21,7 @@ struct ack {
     unsigned host;
 };
 
-struct contender {
+struct candidate {
     struct race *race;
     struct host *host;
     unsigned number;
@@ -30,7 +30,7 @@ struct contender {
 
 struct race {
     struct memory_base *base;
-    struct contender contenders[HOSTS];
+    struct candidate candidates[HOSTS];
     bool is_over;
     struct ack *acks;
     size_t ack_count;
@@ -40,7 +40,7 @@ struct race {
 
 /* One ownership, from taking to losing it. */
 struct reign {
-    struct contender *contender;
+    struct candidate *candidate;
     uint64_t guard;
     uint64_t guard_acked_max[STEPS_MAX + 1]; /* by step: what all had been told when it went off */
 };
@@ -65,7 +65,7 @@ static void
 note_ack(void *context, ticket_t durable, const struct error *failure)
 {
     struct reign *reign = context;
-    struct race *race = reign->contender->race;
+    struct race *race = reign->candidate->race;
     race->fenced += failure != NULL;
     if (failure != NULL)
         return;
@@ -76,7 +76,7 @@ note_ack(void *context, ticket_t durable, const struct error *failure)
     race->acks = memory_realloc(race->acks, (race->ack_count + 1) * sizeof *race->acks);
     heap_select(host);
     race->acks[race->ack_count++] =
-        (struct ack){.guard = reign->guard, .step = step, .host = reign->contender->number};
+        (struct ack){.guard = reign->guard, .step = step, .host = reign->candidate->number};
     if (reign->guard > race->guard_acked_max)
         race->guard_acked_max = reign->guard;
 }
@@ -88,20 +88,20 @@ nap(struct arena *arena)
 }
 
 static void
-reign_once(struct contender *contender, struct store *store, struct arena *arena)
+reign_once(struct candidate *candidate, struct store *store, struct arena *arena)
 {
     uint64_t guard;
     EXPECT_OK(store_guard(store, SHARD, arena, &guard));
     nap(arena); /* others may take it now */
-    struct reign reign = {.contender = contender, .guard = guard + 1};
+    struct reign reign = {.candidate = candidate, .guard = guard + 1};
     struct writer *writer = writer_open(store, SHARD, guard, STEPS_MAX);
     writer_on_durable(writer, note_ack, &reign);
     uint64_t steps = 1 + entropy_below(STEPS_MAX);
     for (uint64_t step = 0; step < steps; step++) {
         struct batch *batch = batch_new(arena, SHARD, reign.guard);
         batch_put(batch, ROW_DEAD_LETTER, row_key(reign.guard, step, arena),
-                  host_text(contender->number, arena));
-        reign.guard_acked_max[step] = contender->race->guard_acked_max;
+                  host_text(candidate->number, arena));
+        reign.guard_acked_max[step] = candidate->race->guard_acked_max;
         writer_submit(writer, batch);
         if (entropy_below(3) == 0)
             nap(arena);
@@ -114,12 +114,12 @@ reign_once(struct contender *contender, struct store *store, struct arena *arena
 static void
 contend(void *argument)
 {
-    struct contender *contender = argument;
-    struct store *store = memory_open(contender->race->base);
-    contender->handle = memory_handle(store);
+    struct candidate *candidate = argument;
+    struct store *store = memory_open(candidate->race->base);
+    candidate->handle = memory_handle(store);
     struct arena *arena = arena_new(0);
-    while (!contender->race->is_over) {
-        reign_once(contender, store, arena);
+    while (!candidate->race->is_over) {
+        reign_once(candidate, store, arena);
         arena_reset(arena);
     }
     arena_free(arena);
@@ -129,8 +129,8 @@ contend(void *argument)
 static void
 note_crash(void *context)
 {
-    struct contender *contender = context;
-    memory_crash(contender->race->base, contender->handle);
+    struct candidate *candidate = context;
+    memory_crash(candidate->race->base, candidate->handle);
 }
 
 /* ---- the judge ---- */
@@ -192,18 +192,18 @@ have_all_ended(void *context)
 {
     struct race *race = context;
     for (int i = 0; i < HOSTS; i++)
-        if (host_is_running(race->contenders[i].host))
+        if (host_is_running(race->candidates[i].host))
             return false;
     return true;
 }
 
 static void
-crash_or_start(struct contender *contender)
+crash_or_start(struct candidate *candidate)
 {
-    if (host_is_running(contender->host))
-        host_crash(contender->host);
+    if (host_is_running(candidate->host))
+        host_crash(candidate->host);
     else
-        host_start(contender->host, contend, contender);
+        host_start(candidate->host, contend, candidate);
 }
 
 /* Gives the hash of the world's trace. */
@@ -215,21 +215,21 @@ run_race(uint64_t seed, int faults)
     static const char *const names[HOSTS] = {"a", "b", "c"};
     for (unsigned i = 0; i < HOSTS; i++) {
         struct host *host = world_add_host(world, names[i], 1);
-        race.contenders[i] = (struct contender){.race = &race, .host = host, .number = i};
-        host_on_crash(host, note_crash, &race.contenders[i]);
-        host_start(host, contend, &race.contenders[i]);
+        race.candidates[i] = (struct candidate){.race = &race, .host = host, .number = i};
+        host_on_crash(host, note_crash, &race.candidates[i]);
+        host_start(host, contend, &race.candidates[i]);
     }
     for (int i = 0; i < faults; i++) {
         world_run_for(world, (int64_t)random_below(world_random(world), 40 * NS_PER_MS));
-        crash_or_start(&race.contenders[random_below(world_random(world), HOSTS)]);
+        crash_or_start(&race.candidates[random_below(world_random(world), HOSTS)]);
     }
     race.is_over = true;
     EXPECT(world_run_until(world, have_all_ended, &race, 60 * NS_PER_S));
-    host_start(race.contenders[0].host, judge, &race);
+    host_start(race.candidates[0].host, judge, &race);
     EXPECT(world_run_until(world, have_all_ended, &race, 60 * NS_PER_S));
-    EXPECT_EQ(host_heap_blocks(race.contenders[0].host), 0);
+    EXPECT_EQ(host_heap_blocks(race.candidates[0].host), 0);
     EXPECT(race.ack_count > 50 && race.fenced > 5); /* it was a race */
-    EXPECT(world_mark_count(world, "store_fenced") >= race.fenced);
+    EXPECT(world_probe_count(world, "store_fenced") >= race.fenced);
     uint64_t hash = world_trace_hash(world);
     world_free(world);
     memory_base_free(race.base);

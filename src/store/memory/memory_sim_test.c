@@ -5,10 +5,10 @@
 #include "fiber/loop.h"
 #include "fiber/sim/world.h"
 #include "fiber/sync.h"
-#include "store/contract.h"
 #include "store/key.h"
 #include "store/memory/memory.h"
-#include "store/memory/test_bench.h"
+#include "store/memory/test_fixture.h"
+#include "store/test/contract.h"
 
 #define SHARD(n) PARTITION_OF_SHARD(n)
 
@@ -24,14 +24,14 @@ static void
 on_sim(void (*test)(struct contract *contract))
 {
     for (int i = 0; i < test_seed_count(); i++) {
-        struct bench bench = {.seed = test_seed(i), .test = test};
-        struct world *world = world_new(.seed = bench.seed);
+        struct memory_fixture memory_fixture = {.seed = test_seed(i), .test = test};
+        struct world *world = world_new(.seed = memory_fixture.seed);
         struct host *host = world_add_host(world, "alone", 2);
-        host_start(host, bench_fiber, &bench);
+        host_start(host, memory_fixture_fiber, &memory_fixture);
         EXPECT(world_run_until(world, has_ended, host, 3600 * NS_PER_S));
         EXPECT_EQ(host_heap_blocks(host), 0);
         world_free(world);
-        memory_base_free(bench.base);
+        memory_base_free(memory_fixture.base);
     }
 }
 

@@ -2,18 +2,18 @@
  * broken disk does. Crashes are in memory_sim_test.c. */
 #include "base/test.h"
 #include "fiber/linux/linux.h"
-#include "store/contract.h"
 #include "store/memory/memory.h"
-#include "store/memory/test_bench.h"
+#include "store/memory/test_fixture.h"
+#include "store/test/contract.h"
 
 #define SHARD(n) PARTITION_OF_SHARD(n)
 
 static void
 on_linux(void (*test)(struct contract *contract))
 {
-    struct bench bench = {.test = test};
-    linux_run(&(struct linux_options){.loops = 2}, bench_fiber, &bench);
-    memory_base_free(bench.base);
+    struct memory_fixture memory_fixture = {.test = test};
+    linux_run(&(struct linux_options){.loops = 2}, memory_fixture_fiber, &memory_fixture);
+    memory_base_free(memory_fixture.base);
 }
 
 #define X(title)                                                                                   \
@@ -49,18 +49,19 @@ expect_prefix(struct contract *contract, uint32_t shard, size_t count_min, size_
 static void
 break_disk(struct contract *contract)
 {
-    struct bench *bench = contract->engine->context;
+    struct memory_fixture *memory_fixture = contract->engine->context;
     struct writer *one = writer_open(contract->store, SHARD(1), 0, 10);
     struct writer *other = writer_open(contract->store, SHARD(2), 0, 10);
     EXPECT_OK(writer_wait(one, writer_submit(one, put_batch(contract, 1, 1)), contract->arena));
-    memory_base_break(bench->base);
+    memory_base_break(memory_fixture->base);
     for (uint64_t i = 2; i <= 5; i++)
         writer_submit(one, put_batch(contract, 1, i));
     writer_submit(other, put_batch(contract, 2, 1));
     EXPECT_KIND(writer_wait(other, 1, contract->arena), ERR_OUTCOME_UNKNOWN);
     EXPECT_KIND(writer_wait(one, 5, contract->arena), ERR_OUTCOME_UNKNOWN);
     EXPECT_OK(writer_wait(one, 1, contract->arena));
-    memory_base_repair(bench->base); /* it does not matter before the store is opened anew */
+    memory_base_repair(
+        memory_fixture->base); /* it does not matter before the store is opened again */
     EXPECT(store_failure(contract->store) != NULL);
     struct error *err =
         store_commit(contract->store, put_batch(contract, 3, 1), 0, contract->arena);

@@ -1,13 +1,13 @@
-/* read.c - the reads of the engine's table: a letter to the home loop, a delay there, the look at
- * one moment of the base, a letter back. The result is copied into the asker's arena, which goes
- * with the letter. */
+/* read.c - the reads of the engine's table: a message to the home loop, a delay there, the look at
+ * one moment of the base, a message back. The result is copied into the asker's arena, which goes
+ * with the message. */
 #include "base/check.h"
 #include "fiber/clock.h"
 #include "store/key.h"
 #include "store/memory/inside.h"
 
 struct read {
-    struct letter letter;
+    struct loop_message message;
     struct timer timer;
     struct memory_store *store;
     struct loop *asker;
@@ -17,9 +17,9 @@ struct read {
 };
 
 static void
-deliver_back(struct letter *letter)
+deliver_back(struct loop_message *message)
 {
-    struct read *read = container_of(letter, struct read, letter);
+    struct read *read = container_of(message, struct read, message);
     read->is_done = true;
     fiber_wake(read->fiber);
 }
@@ -29,14 +29,14 @@ read_perform(struct timer *timer)
 {
     struct read *read = container_of(timer, struct read, timer);
     read->perform(read, memory_base_visible(read->store->base));
-    read->letter.deliver = deliver_back;
-    loop_post_answer(read->asker, &read->letter);
+    read->message.deliver = deliver_back;
+    loop_post_answer(read->asker, &read->message);
 }
 
 static void
-deliver_read(struct letter *letter)
+deliver_read(struct loop_message *message)
 {
-    struct read *read = container_of(letter, struct read, letter);
+    struct read *read = container_of(message, struct read, message);
     struct memory_base *base = read->store->base;
     int64_t delay = memory_base_delay(base, base->read_max);
     timer_init(&read->timer, read_perform);
@@ -46,7 +46,7 @@ deliver_read(struct letter *letter)
         timer_start(&read->timer, clock_monotonic() + delay);
 }
 
-/* Yields; deaf to cancel, since `read` and what it points to is on the stack. */
+/* Yields; ignores cancellation, since `read` and what it points to is on the stack. */
 static void
 read_run(struct store *store, struct read *read,
          void (*perform)(struct read *read, const struct memory_rows *rows))
@@ -55,9 +55,9 @@ read_run(struct store *store, struct read *read,
     read->asker = loop_self();
     read->fiber = fiber_self();
     check(read->fiber != NULL);
-    list_init(&read->letter.node);
-    read->letter.deliver = deliver_read;
-    loop_post_answer(read->store->home, &read->letter); /* bounded by the fibers that ask */
+    list_init(&read->message.node);
+    read->message.deliver = deliver_read;
+    loop_post_answer(read->store->owner_loop, &read->message); /* bounded by the fibers that ask */
     while (!read->is_done)
         fiber_wait_uncancellable();
 }

@@ -15,46 +15,47 @@ struct memory_value {
 #define PLACE_SMALL 256
 
 /* A place on the stack if it is small, else in memory; let go of with place_free. */
-struct place {
+struct row_position {
     struct slice bytes;
     uint8_t *block;
     uint8_t small[PLACE_SMALL];
 };
 
 static struct slice
-place_make(struct place *place, enum row_kind kind, struct slice partition_key, struct slice key)
+place_make(struct row_position *row_position, enum row_kind kind, struct slice partition_key,
+           struct slice key)
 {
     size_t length = 1 + partition_key.length + key.length;
-    place->block = length <= sizeof place->small ? NULL : memory_alloc(length);
-    uint8_t *bytes = place->block == NULL ? place->small : place->block;
+    row_position->block = length <= sizeof row_position->small ? NULL : memory_alloc(length);
+    uint8_t *bytes = row_position->block == NULL ? row_position->small : row_position->block;
     bytes[0] = (uint8_t)kind;
     memcpy(bytes + 1, partition_key.data, partition_key.length);
     if (key.length > 0)
         memcpy(bytes + 1 + partition_key.length, key.data, key.length);
-    place->bytes = slice_of(bytes, length);
-    return place->bytes;
+    row_position->bytes = slice_of(bytes, length);
+    return row_position->bytes;
 }
 
 static void
-place_free(struct place *place)
+place_free(struct row_position *row_position)
 {
-    memory_free(place->block);
+    memory_free(row_position->block);
 }
 
 /* The end of all places of a partition's kind. Partition keys never consist of FF bytes only, and
  * the kind in front is below FF: there is an end. */
 static struct slice
-place_make_end(struct place *place, enum row_kind kind, struct slice partition_key)
+place_make_end(struct row_position *row_position, enum row_kind kind, struct slice partition_key)
 {
-    struct slice bytes = place_make(place, kind, partition_key, slice_of(NULL, 0));
+    struct slice bytes = place_make(row_position, kind, partition_key, slice_of(NULL, 0));
     uint8_t *last = (uint8_t *)bytes.data + bytes.length - 1;
     while (*last == 0xff) {
         last--;
-        place->bytes.length--;
+        row_position->bytes.length--;
     }
-    check(place->bytes.length > 0);
+    check(row_position->bytes.length > 0);
     ++*last;
-    return place->bytes;
+    return row_position->bytes;
 }
 
 /* ---- the whole ---- */
@@ -130,7 +131,7 @@ drop_value(void *context, void *value)
 static void
 delete_range(struct memory_rows *rows, struct slice partition_key, const struct commit_step *step)
 {
-    struct place from, to;
+    struct row_position from, to;
     place_make(&from, step->kind, partition_key, step->key);
     if (step->value.length > 0)
         place_make(&to, step->kind, partition_key, step->value);
@@ -144,20 +145,21 @@ delete_range(struct memory_rows *rows, struct slice partition_key, const struct 
 /* An engine may forget a put and a delete of a row that is put once as a pair, so a second put is a
  * bug that only shows later and elsewhere. Here it shows at once. */
 static void
-put(struct memory_rows *rows, struct slice place, const struct commit_step *step)
+put(struct memory_rows *rows, struct slice row_position, const struct commit_step *step)
 {
-    struct memory_value *before = tree_put(rows->rows, place, value_new(step->value));
-    check_that(before == NULL || row_facts(step->kind)->life == ROW_MANY, "a %s row was put twice",
-               row_facts(step->kind)->name);
+    struct memory_value *before = tree_put(rows->rows, row_position, value_new(step->value));
+    check_that(before == NULL || row_traits(step->kind)->life == ROW_MANY, "a %s row was put twice",
+               row_traits(step->kind)->name);
     memory_free(before);
 }
 
 /* The same of a second delete: it may take away a row that comes later under the same key. */
-static void delete (struct memory_rows *rows, struct slice place, const struct commit_step *step)
+static void delete (struct memory_rows *rows, struct slice row_position,
+                    const struct commit_step *step)
 {
-    struct memory_value *before = tree_remove(rows->rows, place);
-    check_that(before != NULL || row_facts(step->kind)->life != ROW_ONCE,
-               "a %s row was deleted that is not there", row_facts(step->kind)->name);
+    struct memory_value *before = tree_remove(rows->rows, row_position);
+    check_that(before != NULL || row_traits(step->kind)->life != ROW_ONCE,
+               "a %s row was deleted that is not there", row_traits(step->kind)->name);
     memory_free(before);
 }
 
@@ -168,13 +170,13 @@ perform(struct memory_rows *rows, struct slice partition_key, const struct commi
         delete_range(rows, partition_key, step);
         return;
     }
-    struct place place;
-    place_make(&place, step->kind, partition_key, step->key);
+    struct row_position row_position;
+    place_make(&row_position, step->kind, partition_key, step->key);
     if (step->verb == BATCH_PUT)
-        put(rows, place.bytes, step);
+        put(rows, row_position.bytes, step);
     else
-        delete (rows, place.bytes, step);
-    place_free(&place);
+        delete (rows, row_position.bytes, step);
+    place_free(&row_position);
 }
 
 void
@@ -184,7 +186,11 @@ memory_rows_apply(struct memory_rows *rows, struct slice partition_key, uint64_t
     struct commit_step step;
     while (commit_next_step(&steps, &step))
         perform(rows, partition_key, &step);
-    memory_free(tree_put(rows->guards, partition_key, guard_new(guard_next)));
+    uint64_t *before = tree_put(rows->guards, partition_key, guard_new(guard_next));
+#ifndef CADENZA_FAULT_accept_stale_guard
+    check(before == NULL || *before <= guard_next);
+#endif
+    memory_free(before);
 }
 
 /* ---- reading ---- */
@@ -199,55 +205,55 @@ bool
 memory_rows_get(const struct memory_rows *rows, struct slice partition_key, enum row_kind kind,
                 struct slice key, struct arena *arena, struct slice *value)
 {
-    struct place place;
+    struct row_position row_position;
     const struct memory_value *found =
-        tree_get(rows->rows, place_make(&place, kind, partition_key, key));
-    place_free(&place);
+        tree_get(rows->rows, place_make(&row_position, kind, partition_key, key));
+    place_free(&row_position);
     if (found != NULL)
         *value = value_copy(found, arena);
     return found != NULL;
 }
 
 /* A stretch of the tree, walked in one direction. */
-struct stretch {
+struct row_stretch {
     struct slice from, to; /* from <= place < to */
     bool is_backward;
 };
 
 static struct tree_row *
-stretch_bound(const struct stretch *stretch, struct tree_row *row)
+stretch_bound(const struct row_stretch *row_stretch, struct tree_row *row)
 {
-    if (row == NULL || slice_compare(row->key, stretch->from) < 0 ||
-        slice_compare(row->key, stretch->to) >= 0)
+    if (row == NULL || slice_compare(row->key, row_stretch->from) < 0 ||
+        slice_compare(row->key, row_stretch->to) >= 0)
         return NULL;
     return row;
 }
 
 static struct tree_row *
-stretch_first(const struct stretch *stretch, const struct tree *tree)
+stretch_first(const struct row_stretch *row_stretch, const struct tree *tree)
 {
-    if (!stretch->is_backward)
-        return stretch_bound(stretch, tree_at_least(tree, stretch->from));
-    struct tree_row *row = tree_at_most(tree, stretch->to);
-    if (row != NULL && slice_equal(row->key, stretch->to))
+    if (!row_stretch->is_backward)
+        return stretch_bound(row_stretch, tree_at_least(tree, row_stretch->from));
+    struct tree_row *row = tree_at_most(tree, row_stretch->to);
+    if (row != NULL && slice_equal(row->key, row_stretch->to))
         row = tree_prev(row);
-    return stretch_bound(stretch, row);
+    return stretch_bound(row_stretch, row);
 }
 
 static struct tree_row *
-stretch_next(const struct stretch *stretch, const struct tree_row *row)
+stretch_next(const struct row_stretch *row_stretch, const struct tree_row *row)
 {
-    return stretch_bound(stretch, stretch->is_backward ? tree_prev(row) : tree_next(row));
+    return stretch_bound(row_stretch, row_stretch->is_backward ? tree_prev(row) : tree_next(row));
 }
 
 /* How many rows of the stretch the limits of the scan allow. */
 static size_t
-scan_count(const struct scan *scan, const struct stretch *stretch, const struct tree *tree,
+scan_count(const struct scan *scan, const struct row_stretch *row_stretch, const struct tree *tree,
            size_t head, bool *has_more)
 {
     size_t count = 0, bytes = 0;
-    struct tree_row *row = stretch_first(stretch, tree);
-    for (; row != NULL; row = stretch_next(stretch, row)) {
+    struct tree_row *row = stretch_first(row_stretch, tree);
+    for (; row != NULL; row = stretch_next(row_stretch, row)) {
         const struct memory_value *value = row->value;
         bytes += row->key.length - head + value->length;
         if (scan->rows_max > 0 && count == scan->rows_max)
@@ -265,16 +271,16 @@ memory_rows_scan(const struct memory_rows *rows, const struct scan *scan, struct
                  struct rows *found)
 {
     struct slice partition = partition_key(scan->partition, arena);
-    struct place from, to;
-    struct stretch stretch = {.is_backward = scan->is_backward};
-    stretch.from = place_make(&from, scan->kind, partition, scan->from);
-    stretch.to = scan->to.length > 0 ? place_make(&to, scan->kind, partition, scan->to)
-                                     : place_make_end(&to, scan->kind, partition);
+    struct row_position from, to;
+    struct row_stretch row_stretch = {.is_backward = scan->is_backward};
+    row_stretch.from = place_make(&from, scan->kind, partition, scan->from);
+    row_stretch.to = scan->to.length > 0 ? place_make(&to, scan->kind, partition, scan->to)
+                                         : place_make_end(&to, scan->kind, partition);
     size_t head = 1 + partition.length;
-    size_t count = scan_count(scan, &stretch, rows->rows, head, &found->has_more);
+    size_t count = scan_count(scan, &row_stretch, rows->rows, head, &found->has_more);
     found->row = arena_zalloc(arena, count, sizeof *found->row);
-    struct tree_row *row = stretch_first(&stretch, rows->rows);
-    for (; found->count < count; row = stretch_next(&stretch, row))
+    struct tree_row *row = stretch_first(&row_stretch, rows->rows);
+    for (; found->count < count; row = stretch_next(&row_stretch, row))
         found->row[found->count++] = (struct row){
             .key = arena_slice(arena, slice_skip(row->key, head)),
             .value = value_copy(row->value, arena),
@@ -299,14 +305,14 @@ memory_rows_walk(const struct memory_rows *rows, enum row_kind kind, const struc
         key = key_after(after->key, arena);
     }
     uint8_t first = (uint8_t)kind;
-    struct place place = {.bytes = slice_of(&first, 1)};
+    struct row_position row_position = {.bytes = slice_of(&first, 1)};
     if (after != NULL)
-        place_make(&place, kind, partition, key);
+        place_make(&row_position, kind, partition, key);
     uint8_t end = (uint8_t)(kind + 1);
-    struct stretch stretch = {.from = place.bytes, .to = slice_of(&end, 1)};
-    struct tree_row *row = stretch_first(&stretch, rows->rows);
+    struct row_stretch row_stretch = {.from = row_position.bytes, .to = slice_of(&end, 1)};
+    struct tree_row *row = stretch_first(&row_stretch, rows->rows);
     found->row = arena_zalloc(arena, smaller(rows_max, tree_count(rows->rows)), sizeof *found->row);
-    for (; row != NULL && found->count < rows_max; row = stretch_next(&stretch, row)) {
+    for (; row != NULL && found->count < rows_max; row = stretch_next(&row_stretch, row)) {
         struct walk_row *next = &found->row[found->count++];
         struct slice rest = slice_skip(row->key, 1);
         bool is_known = partition_take(&rest, arena, &next->partition);
@@ -315,7 +321,7 @@ memory_rows_walk(const struct memory_rows *rows, enum row_kind kind, const struc
         next->value = value_copy(row->value, arena);
     }
     found->has_more = row != NULL;
-    place_free(&place);
+    place_free(&row_position);
 }
 
 size_t

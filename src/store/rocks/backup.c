@@ -6,7 +6,7 @@
  * from. Restoring copies: the backup stays what it is.
  *
  * A backup's identity is written last, when all of it was read and found whole: a folder without
- * it is no backup. A folder that is restored
+ * it is not a backup. A folder that is restored
  * into has one from the beginning, which says that it is not whole, and is locked: a crash leaves
  * nothing that opens as a store which never heard that its guards have to be raised. */
 #include <errno.h>
@@ -54,14 +54,14 @@ check_absent(const char *folder, struct arena *arena)
 }
 
 static int
-discard_one(const char *path, const struct stat *facts, int type, struct FTW *walk)
+discard_one(const char *path, const struct stat *traits, int type, struct FTW *walk)
 {
-    (void)facts;
+    (void)traits;
     (void)walk;
     return type == FTW_DP ? rmdir(path) : unlink(path);
 }
 
-/* What remains of a folder that cannot be removed is no backup: it has no identity. */
+/* What remains of a folder that cannot be removed is not a backup: it has no identity. */
 static void
 discard(void *argument)
 {
@@ -101,7 +101,7 @@ backup(struct rocks *rocks, const char *folder, struct arena *arena)
     if (err == NULL)
         return NULL;
     struct error *busy = pool_run(discard, arena_text(arena, folder), arena);
-    (void)busy; /* it stays, and whoever looks for a backup in it finds none */
+    (void)busy; /* it stays, and is not taken for a backup */
     return error_wrap(err, "back up");
 }
 

@@ -22,14 +22,14 @@
 #include "fiber/clock.h"
 #include "store/rocks/inside.h"
 
-/* A group ends here: a batch is copied into the log whole, and whoever waits first should not wait
- * for megabytes. */
+/* A group ends here: a batch is copied into the log as a whole, and the first that waits should not
+ * wait for megabytes. */
 #define GROUP_BYTES_MAX (4U << 20)
 #define TRY_AGAIN       "Operation failed. Try again." /* how RocksDB begins that refusal */
 
 _Static_assert(FAMILY_COUNT == 2, "see invariant 4");
 
-static void committer_drain(void *context, struct list *letters);
+static void committer_drain(void *context, struct list *messages);
 
 void
 committer_init(struct rocks *rocks)
@@ -37,7 +37,7 @@ committer_init(struct rocks *rocks)
     rocks->committer.guards = map_new();
     rocks->committer.batch = rocksdb_writebatch_create();
     rocks->committer.durable = rocksdb_writeoptions_create();
-#ifdef CADENZA_PLANT_skip_fsync
+#ifdef CADENZA_FAULT_skip_fsync
     rocksdb_writeoptions_set_sync(rocks->committer.durable, 0);
 #else
     rocksdb_writeoptions_set_sync(rocks->committer.durable, 1);
@@ -62,7 +62,7 @@ committer_free(struct rocks *rocks)
     guards_free(rocks);
     buffer_free(&rocks->committer.key);
     buffer_free(&rocks->committer.record);
-    vector_free(&rocks->committer.numbers);
+    vector_free(&rocks->committer.ledger_numbers);
     vector_free(&rocks->committer.old_numbers);
     memory_free(atomic_load(&rocks->failure));
 }
@@ -70,7 +70,7 @@ committer_free(struct rocks *rocks)
 void
 committer_submit(struct store *store, struct commit *commit)
 {
-    worker_post(rocks_of(store)->worker, &commit->letter);
+    worker_post(rocks_of(store)->worker, &commit->message);
 }
 
 const char *
@@ -79,8 +79,7 @@ committer_failure(const struct store *store)
     return atomic_load(&rocks_of(store)->failure);
 }
 
-/* --- taking a commit into the batch --------------------------------------------------------------
- */
+/* --- taking a commit into the batch ----------------------------------------------------------- */
 
 /* What the record has to say of a guard: 0, it stays as it is. */
 static uint64_t
@@ -97,7 +96,7 @@ take_guard(struct guard *guard, uint64_t next)
 static bool
 is_expected(const struct guard *guard, const struct commit *commit)
 {
-#ifdef CADENZA_PLANT_accept_stale_guard
+#ifdef CADENZA_FAULT_accept_stale_guard
     return commit->guard_next >= guard->number;
 #else
     return guard->number == commit->guard_expected;
@@ -125,19 +124,18 @@ take_commit(struct rocks *rocks, struct commit *commit, char **failure)
     return true;
 }
 
-/* --- a group -------------------------------------------------------------------------------------
- */
+/* --- a group ---------------------------------------------------------------------------------- */
 
-/* Moves commits from `letters` to `group` and into the record until it is full. */
+/* Moves commits from `messages` to `group` and into the record until it is full. */
 static bool
-group_take(struct rocks *rocks, struct list *letters, struct list *group, char **failure)
+group_take(struct rocks *rocks, struct list *messages, struct list *group, char **failure)
 {
-    check(list_is_empty(group) && !list_is_empty(letters));
+    check(list_is_empty(group) && !list_is_empty(messages));
     ledger_begin(rocks);
     guards_trim(rocks);
-    for (size_t bytes = 0; !list_is_empty(letters) && bytes < GROUP_BYTES_MAX;) {
-        struct list *node = list_pop_front(letters);
-        struct commit *commit = list_entry(node, struct commit, letter.node);
+    for (size_t bytes = 0; !list_is_empty(messages) && bytes < GROUP_BYTES_MAX;) {
+        struct list *node = list_pop_front(messages);
+        struct commit *commit = list_entry(node, struct commit, message.node);
         list_push_back(group, node);
         if (!take_commit(rocks, commit, failure))
             return false;
@@ -240,7 +238,7 @@ count_group(struct rocks *rocks, const struct list *group)
 {
     size_t durable = 0;
     list_each(node, group)
-        durable += !list_entry(node, struct commit, letter.node)->failed;
+        durable += !list_entry(node, struct commit, message.node)->failed;
     counter_add(rocks->metrics.commits, durable);
     counter_add(rocks->metrics.groups, durable > 0);
     return durable;
@@ -257,10 +255,10 @@ fail_all(struct rocks *rocks, struct list *commits, char *failure)
     rocksdb_free(failure);
     char *before = atomic_exchange(&rocks->failure, kept);
     check(before == NULL);
-    log_fail(rocks->log, "the store has failed: it takes no more writes until it is opened anew",
+    log_fail(rocks->log, "the store has failed: it accepts no more writes until it is opened again",
              log_text("error", kept));
     list_each(node, commits) {
-        struct commit *commit = list_entry(node, struct commit, letter.node);
+        struct commit *commit = list_entry(node, struct commit, message.node);
         commit->failed = false; /* a guard that refused it may not have landed either */
         commit_fail(commit, ERR_OUTCOME_UNKNOWN, 0);
     }
@@ -268,43 +266,43 @@ fail_all(struct rocks *rocks, struct list *commits, char *failure)
 }
 
 static void
-refuse_all(struct list *letters)
+refuse_all(struct list *messages)
 {
-    list_each(node, letters)
-        commit_fail(list_entry(node, struct commit, letter.node), ERR_UNAVAILABLE, 0);
-    commit_answer_all(letters);
+    list_each(node, messages)
+        commit_fail(list_entry(node, struct commit, message.node), ERR_UNAVAILABLE, 0);
+    commit_answer_all(messages);
 }
 
 /* Before the next group: gather.c. */
 static void
 await_answered(struct rocks *rocks, size_t answered)
 {
-    struct gathering *gathering = &rocks->committer.gathering;
-    if (!gather_begin(gathering, answered, rocks->committer.taken))
+    struct group_wait *group_wait = &rocks->committer.group_wait;
+    if (!gather_begin(group_wait, answered, rocks->committer.taken))
         return;
     counter_add(rocks->metrics.gathered, 1);
     size_t before = worker_await(rocks->worker, 0, 0), came = 0;
-    for (int64_t time; (time = gather_next(gathering, came)) > 0;)
+    for (int64_t time; (time = gather_next(group_wait, came)) > 0;)
         came = worker_await(rocks->worker, before + answered, time) - before;
 }
 
 static void
-committer_drain(void *context, struct list *letters)
+committer_drain(void *context, struct list *messages)
 {
     struct rocks *rocks = context;
     size_t answered = 0;
     setup_thread();
     if (atomic_load(&rocks->failure) != NULL)
-        refuse_all(letters);
-    while (!list_is_empty(letters)) {
+        refuse_all(messages);
+    while (!list_is_empty(messages)) {
         struct list group = LIST_INIT(group);
         char *failure = NULL;
-        bool is_taken = group_take(rocks, letters, &group, &failure);
-#ifdef CADENZA_PLANT_answer_before_durable
+        bool is_taken = group_take(rocks, messages, &group, &failure);
+#ifdef CADENZA_FAULT_answer_before_durable
         commit_answer_all(&group);
 #endif
         if (!is_taken || !group_write(rocks, &failure)) {
-            list_splice_back(&group, letters);
+            list_splice_back(&group, messages);
             fail_all(rocks, &group, failure);
             return;
         }
@@ -317,8 +315,7 @@ committer_drain(void *context, struct list *letters)
     await_answered(rocks, answered);
 }
 
-/* --- after a restore
- * ------------------------------------------------------------------------------- */
+/* --- after a restore -------------------------------------------------------------------------- */
 
 static void
 put_guard(struct rocks *rocks, struct slice partition_key, uint64_t number)

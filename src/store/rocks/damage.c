@@ -1,8 +1,8 @@
-/* damage.c - what of the files cannot be read, as far as it is known: told to operators.
+/* damage.c - what of the files cannot be read, as far as it is known: reported to operators.
  *
  * RocksDB checks every block and every large value that it reads, and names the table, the offset
  * and the size of a block that is not what was written. Reads note that here, and so does the pass
- * over everything (scrub.c). A place is noted once. How many rows it has cannot be told, for they
+ * over everything (scrub.c). A place is noted once. How many rows it has is unknown, since they
  * cannot be read: it is estimated from the size of the block and the number of rows of its table.
  * How many runs have rows there is counted by the keys of other rows (damage_runs.c).
  *
@@ -52,7 +52,7 @@ estimate_rows(const struct rocks *rocks, const struct damage *damage)
     return rows;
 }
 
-/* What rows are there: those of the row before it, as good as it can be told. */
+/* What rows are there: those of the row before it, as far as is known. */
 static void
 describe_rows(struct slice before, struct damage *damage)
 {
@@ -61,16 +61,16 @@ describe_rows(struct slice before, struct damage *damage)
     struct partition partition;
     if (before.length == 0 || layout_take(&before, arena, &kind, &partition) != NULL)
         return;
-    const char *name = kind == LAYOUT_GUARD ? "guard" : row_facts(kind)->name;
+    const char *name = kind == LAYOUT_GUARD ? "guard" : row_traits(kind)->name;
     snprintf(damage->rows_of, sizeof damage->rows_of, "%s, %s", name,
              partition_name(partition, arena));
 }
 
 static struct damage *
-find_place(struct damages *damages, const struct damage *damage)
+find_location(struct damages *damages, const struct damage *damage)
 {
     for (size_t i = 0; i < damages->count; i++) {
-        struct damage *known = &damages->place[i];
+        struct damage *known = &damages->location[i];
         if (known->offset == damage->offset && strcmp(known->file, damage->file) == 0)
             return known;
     }
@@ -78,11 +78,11 @@ find_place(struct damages *damages, const struct damage *damage)
 }
 
 static void
-count_places(struct rocks *rocks)
+count_locations(struct rocks *rocks)
 {
     uint64_t rows = 0;
     for (size_t i = 0; i < rocks->damages.count; i++)
-        rows += rocks->damages.place[i].rows;
+        rows += rocks->damages.location[i].rows;
     gauge_set(rocks->metrics.damaged_places, (int64_t)rocks->damages.count);
     gauge_set(rocks->metrics.damaged_rows, (int64_t)rows);
 }
@@ -97,26 +97,26 @@ add_knowledge(struct damage *known, const struct damage *damage)
 
 /* True: it was not known. */
 static bool
-add_place(struct rocks *rocks, const struct damage *damage)
+add_location(struct rocks *rocks, const struct damage *damage)
 {
     struct damages *damages = &rocks->damages;
     lock_take(&damages->lock);
-    struct damage *known = find_place(damages, damage);
+    struct damage *known = find_location(damages, damage);
     if (known != NULL)
         known->pass = damages->pass;
     if (known != NULL && damage->has_range) /* a read does not know */
         add_knowledge(known, damage);
     bool is_new = known == NULL && damages->count < ROCKS_DAMAGES_MAX;
     if (is_new)
-        damages->place[damages->count++] = *damage;
-    count_places(rocks);
+        damages->location[damages->count++] = *damage;
+    count_locations(rocks);
     lock_leave(&damages->lock);
     return is_new;
 }
 
 void
 damage_note(struct rocks *rocks, const char *words, struct slice before,
-            const struct damage_range *range, uint64_t place)
+            const struct damage_range *range, uint64_t location)
 {
     struct damage damage = {.pass = rocks->damages.pass, .has_range = range != NULL};
     if (range != NULL)
@@ -124,16 +124,16 @@ damage_note(struct rocks *rocks, const char *words, struct slice before,
     if (strncmp(words, "Corruption", 10) != 0)
         return;
     if (!parse_words(words, &damage)) {
-        if (place == 0)
+        if (location == 0)
             return; /* a large value that a call met: the pass will find it */
         memcpy(damage.file, LARGE_VALUES, sizeof LARGE_VALUES);
-        damage.offset = place;
+        damage.offset = location;
         damage.rows = 1;
     } else {
         damage.rows = estimate_rows(rocks, &damage);
     }
     describe_rows(before, &damage);
-    if (!add_place(rocks, &damage))
+    if (!add_location(rocks, &damage))
         return;
     log_fail(rocks->log,
              "A part of the store cannot be read: it is damaged. Calls about its "
@@ -161,11 +161,11 @@ damage_pass_over(struct rocks *rocks)
     lock_take(&damages->lock);
     size_t kept = 0;
     for (size_t i = 0; i < damages->count; i++)
-        if (damages->place[i].pass == damages->pass)
-            damages->place[kept++] = damages->place[i];
+        if (damages->location[i].pass == damages->pass)
+            damages->location[kept++] = damages->location[i];
     damages->count = kept;
     damages->pass++;
-    count_places(rocks);
+    count_locations(rocks);
     lock_leave(&damages->lock);
 }
 
@@ -175,12 +175,12 @@ damage_pass_over(struct rocks *rocks)
 static const char *
 describe_file(const struct damages *damages, size_t first, struct arena *arena)
 {
-    const struct damage *of = &damages->place[first];
+    const struct damage *of = &damages->location[first];
     uint64_t places = 0, rows = 0;
     for (size_t i = first; i < damages->count; i++) {
-        bool is_same = strcmp(damages->place[i].file, of->file) == 0;
+        bool is_same = strcmp(damages->location[i].file, of->file) == 0;
         places += is_same;
-        rows += is_same ? damages->place[i].rows : 0;
+        rows += is_same ? damages->location[i].rows : 0;
     }
     return arena_format(arena, "%s (%" PRIu64 " %s, about %" PRIu64 " rows%s%s)", of->file, places,
                         places == 1 ? "place" : "places", rows, of->rows_of[0] == '\0' ? "" : ": ",
@@ -188,10 +188,10 @@ describe_file(const struct damages *damages, size_t first, struct arena *arena)
 }
 
 static bool
-is_first_of_file(const struct damages *damages, size_t place)
+is_first_of_file(const struct damages *damages, size_t location)
 {
-    for (size_t i = 0; i < place; i++)
-        if (strcmp(damages->place[i].file, damages->place[place].file) == 0)
+    for (size_t i = 0; i < location; i++)
+        if (strcmp(damages->location[i].file, damages->location[location].file) == 0)
             return false;
     return true;
 }

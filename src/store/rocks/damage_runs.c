@@ -150,8 +150,8 @@ damage_count_runs(struct rocks *rocks)
     struct census census = {.rocks = rocks, .arena = arena};
     lock_take(&damages->lock);
     for (size_t i = 0; i < damages->count; i++)
-        if (damages->place[i].has_range)
-            census.range[census.count++] = damages->place[i].range;
+        if (damages->location[i].has_range)
+            census.range[census.count++] = damages->location[i].range;
     lock_leave(&damages->lock);
     if (census.count > 0)
         walk_all(&census);

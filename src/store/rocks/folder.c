@@ -1,12 +1,13 @@
 /* folder.c - a data folder says what it is before anybody opens what is in it.
  *
- *   DIR/CADENZA       identity, lines of text: format, cluster name, shard count, and what state
- * the folder is in DIR/cadenza.lock  locked by the process that has the folder open; its pid for
- * people DIR/rocks/        RocksDB's files DIR/torn/         unfinished writes that were cut off
- * the log (wal.c), kept for whoever wonders
+ *   - DIR/CADENZA: the identity, as lines of text: format, cluster name, shard count, and what
+ *     state the folder is in
+ *   - DIR/cadenza.lock: locked by the process that has the folder open; contains its pid
+ *   - DIR/rocks/: RocksDB's files
+ *   - DIR/torn/: unfinished writes that were cut off the log (wal.c), kept for inspection
  *
  * The identity is written before the database is made and says "made" only after: so a folder whose
- * database is gone is told from one that never had any, and is not filled with a new, empty one.
+ * database is gone is distinguished from one that never had any, and does not get a new, empty one.
  * Likewise it says "being restored" before the first file of a backup is copied and "made" only
  * after the last: half a backup does not open. */
 #include <inttypes.h>
@@ -28,8 +29,7 @@ folder_join(struct arena *arena, const char *path, const char *name)
     return arena_format(arena, "%s/%s", path, name);
 }
 
-/* --- identity
- * ------------------------------------------------------------------------------------- */
+/* --- identity --------------------------------------------------------------------------------- */
 
 /* What the line about the database says. */
 static const char *
@@ -179,10 +179,9 @@ folder_check_empty(const char *path, struct arena *arena)
     return NULL;
 }
 
-/* --- the lock -----------------------------------------------------------------------------------
- */
+/* --- the lock --------------------------------------------------------------------------------- */
 
-/* "process 123", as far as the lock file tells. */
+/* "process 123", as far as the lock file says. */
 static const char *
 lock_holder(const char *name, struct arena *arena)
 {
@@ -214,8 +213,7 @@ folder_lock(struct folder *folder, struct arena *arena)
     return file_write(folder->lock, 0, pid, strlen(pid), arena);
 }
 
-/* --- opening ------------------------------------------------------------------------------------
- */
+/* --- opening ---------------------------------------------------------------------------------- */
 
 /* May what is in the locked folder be opened? */
 static struct error *
@@ -294,7 +292,7 @@ folder_open(const char *path, const struct folder_identity *wanted, struct arena
     return NULL;
 }
 
-/* Nothing of anybody is in the folder, an identity neither: whoever has one has, or had, a
+/* The folder is empty, without even an identity: a folder with one has, or had, a
  * database.
  */
 static struct error *

@@ -56,12 +56,13 @@ fresh_expect_below(struct fresh *fresh)
 
 /* The prefix of a place, in room that the caller has; names of task lists may be longer. */
 static struct slice
-place_prefix(const struct fresh_place *place, uint8_t room[PREFIX_ROOM], struct arena *arena)
+location_prefix(const struct fresh_location *location, uint8_t room[PREFIX_ROOM],
+                struct arena *arena)
 {
-    size_t length = 1 + place->partition_key.length;
+    size_t length = 1 + location->partition_key.length;
     uint8_t *bytes = length <= PREFIX_ROOM ? room : arena_alloc(arena, length);
-    bytes[0] = (uint8_t)place->kind;
-    memcpy(bytes + 1, place->partition_key.data, place->partition_key.length);
+    bytes[0] = (uint8_t)location->kind;
+    memcpy(bytes + 1, location->partition_key.data, location->partition_key.length);
     return slice_of(bytes, length);
 }
 
@@ -89,32 +90,32 @@ fresh_change_end(struct fresh *fresh)
 static bool
 is_put_once(unsigned kind)
 {
-    return kind != LAYOUT_GUARD && row_facts(kind)->life != ROW_MANY;
+    return kind != LAYOUT_GUARD && row_traits(kind)->life != ROW_MANY;
 }
 
 /* The row of that place in the new generation, and where it stands; made if there is none. */
 static struct fresh_entry *
-find_or_add(struct fresh *fresh, const struct fresh_place *place, bool is_below,
+find_or_add(struct fresh *fresh, const struct fresh_location *location, bool is_below,
             struct shelf **shelf, size_t *index)
 {
     struct generation *generation = fresh->new;
     uint8_t room[PREFIX_ROOM];
-    *shelf = shelf_make(generation, place_prefix(place, room, generation->arena));
-    struct fresh_entry *entry = shelf_find(*shelf, place->key, index);
+    *shelf = shelf_make(generation, location_prefix(location, room, generation->arena));
+    struct fresh_entry *entry = shelf_find(*shelf, location->key, index);
     if (entry != NULL)
         return entry;
-    entry = shelf_insert(generation, *shelf, *index, place->key);
+    entry = shelf_insert(generation, *shelf, *index, location->key);
     entry->is_below = is_below;
     return entry;
 }
 
 void
-fresh_put(struct fresh *fresh, const struct fresh_place *place, struct slice value)
+fresh_put(struct fresh *fresh, const struct fresh_location *location, struct slice value)
 {
     struct shelf *shelf;
     size_t index;
-    bool is_below = fresh->new->is_replay || !is_put_once(place->kind);
-    struct fresh_entry *entry = find_or_add(fresh, place, is_below, &shelf, &index);
+    bool is_below = fresh->new->is_replay || !is_put_once(location->kind);
+    struct fresh_entry *entry = find_or_add(fresh, location, is_below, &shelf, &index);
     entry->value = value.data;
     entry->value_length = (uint32_t)value.length;
     entry->is_gone = false;
@@ -133,41 +134,42 @@ entry_delete(struct fresh_entry *entry)
 }
 
 void
-fresh_delete(struct fresh *fresh, const struct fresh_place *place)
+fresh_delete(struct fresh *fresh, const struct fresh_location *location)
 {
     struct shelf *shelf;
     size_t index;
-    struct fresh_entry *entry = find_or_add(fresh, place, true, &shelf, &index);
+    struct fresh_entry *entry = find_or_add(fresh, location, true, &shelf, &index);
     if (!entry_delete(entry))
         shelf_remove(shelf, index, 1);
 }
 
 bool
-fresh_knows(const struct fresh *fresh, const struct fresh_place *place)
+fresh_knows(const struct fresh *fresh, const struct fresh_location *location)
 {
     uint8_t room[PREFIX_ROOM];
-    struct slice prefix = place_prefix(place, room, fresh->new->arena);
+    struct slice prefix = location_prefix(location, room, fresh->new->arena);
     size_t index;
-    return shelf_find(shelf_of(fresh->old, prefix), place->key, &index) != NULL ||
-           shelf_find(shelf_of(fresh->new, prefix), place->key, &index) != NULL;
+    return shelf_find(shelf_of(fresh->old, prefix), location->key, &index) != NULL ||
+           shelf_find(shelf_of(fresh->new, prefix), location->key, &index) != NULL;
 }
 
 /* A row that is hidden looks as if it were gone. */
 bool
-fresh_hide(struct fresh *fresh, const struct fresh_place *place)
+fresh_hide(struct fresh *fresh, const struct fresh_location *location)
 {
     struct generation *generation = fresh->new;
-    check(is_put_once(place->kind));
-    if (fresh_knows(fresh, place))
+    check(is_put_once(location->kind));
+    if (fresh_knows(fresh, location))
         return false;
-#ifndef CADENZA_PLANT_large_row_early
+#ifndef CADENZA_FAULT_large_row_early
     uint8_t room[PREFIX_ROOM];
     lock_take(&fresh->lock);
-    struct shelf *shelf = shelf_make(generation, place_prefix(place, room, generation->arena));
+    struct shelf *shelf =
+        shelf_make(generation, location_prefix(location, room, generation->arena));
     size_t index;
-    struct fresh_entry *known = shelf_find(shelf, place->key, &index);
+    struct fresh_entry *known = shelf_find(shelf, location->key, &index);
     check(known == NULL);
-    struct fresh_entry *entry = shelf_insert(generation, shelf, index, place->key);
+    struct fresh_entry *entry = shelf_insert(generation, shelf, index, location->key);
     entry->is_gone = entry->is_hidden = true;
     atomic_fetch_add(&fresh->hidden, 1);
     lock_leave(&fresh->lock);
@@ -176,14 +178,14 @@ fresh_hide(struct fresh *fresh, const struct fresh_place *place)
 }
 
 void
-fresh_reveal(struct fresh *fresh, const struct fresh_place *place)
+fresh_reveal(struct fresh *fresh, const struct fresh_location *location)
 {
     struct generation *generation = fresh->new;
     uint8_t room[PREFIX_ROOM];
-    struct slice prefix = place_prefix(place, room, generation->arena);
+    struct slice prefix = location_prefix(location, room, generation->arena);
     struct shelf *shelf = shelf_of(generation, prefix);
     size_t index;
-    if (shelf_find(shelf, place->key, &index) != NULL) /* a replay hides nothing */
+    if (shelf_find(shelf, location->key, &index) != NULL) /* a replay hides nothing */
         shelf_remove(shelf, index, 1);
 }
 
@@ -194,12 +196,12 @@ fresh_hidden(const struct fresh *fresh)
 }
 
 void
-fresh_delete_range(struct fresh *fresh, const struct fresh_place *place, struct slice end)
+fresh_delete_range(struct fresh *fresh, const struct fresh_location *location, struct slice end)
 {
     uint8_t room[PREFIX_ROOM];
-    struct shelf *shelf = shelf_of(fresh->new, place_prefix(place, room, fresh->new->arena));
+    struct shelf *shelf = shelf_of(fresh->new, location_prefix(location, room, fresh->new->arena));
     size_t first, last;
-    shelf_range(shelf, place->key, end, &first, &last);
+    shelf_range(shelf, location->key, end, &first, &last);
     size_t kept = first;
     for (size_t i = first; i < last; i++)
         if (entry_delete(shelf->slots[i].entry))
@@ -209,16 +211,16 @@ fresh_delete_range(struct fresh *fresh, const struct fresh_place *place, struct 
 }
 
 void
-fresh_each_settling(const struct fresh *fresh, const struct fresh_place *place, struct slice end,
-                    void (*found)(void *context, struct slice key), void *context)
+fresh_each_settling(const struct fresh *fresh, const struct fresh_location *location,
+                    struct slice end, void (*found)(void *context, struct slice key), void *context)
 {
     const struct generation *generations[] = {fresh->old, fresh->new};
     uint8_t room[PREFIX_ROOM];
-    struct slice prefix = place_prefix(place, room, fresh->new->arena);
+    struct slice prefix = location_prefix(location, room, fresh->new->arena);
     for (size_t i = 0; i < array_length(generations); i++) {
         const struct shelf *shelf = shelf_of(generations[i], prefix);
         size_t first, last;
-        shelf_range(shelf, place->key, end, &first, &last);
+        shelf_range(shelf, location->key, end, &first, &last);
         for (; first < last; first++) {
             const struct fresh_entry *entry = shelf->slots[first].entry;
             if (entry->is_hidden || (i == 0 && !entry->is_gone))
@@ -232,7 +234,8 @@ fresh_each_settling(const struct fresh *fresh, const struct fresh_place *place, 
 void
 fresh_freeze(struct fresh *fresh)
 {
-    check(fresh->old == NULL);
+    check(fresh->old == NULL && fresh->new->shelf == NULL); /* it does not settle yet */
+    generation_check(fresh->new);
     struct generation *frozen = fresh->new, *next = generation_new();
     lock_take(&fresh->lock);
     fresh->old = frozen;
@@ -252,7 +255,9 @@ fresh_next_old(struct fresh *fresh, struct fresh_row *row)
         old->shelf = next;
         old->slot = 0;
     }
-    *row = entry_row(old->shelf->slots[old->slot++].entry);
+    const struct fresh_entry *entry = old->shelf->slots[old->slot++].entry;
+    check(!entry->is_hidden); /* its group was applied before the generation was frozen */
+    *row = entry_row(entry);
     return true;
 }
 

@@ -2,7 +2,7 @@
  *
  * Of each such row the newest state, put or gone, in order of keys. What is found here counts, and
  * the tables are asked only for what is not. Rows are in one of two generations: the new one takes
- * what is committed; when it is large it becomes the old one, which changes no more, settles into
+ * what is committed; when it is large it becomes the old one, which no longer changes, settles into
  * the tables row by row and is dropped. So most of what is put and soon overwritten or deleted
  * never reaches the tables.
  *
@@ -23,7 +23,7 @@ void fresh_free(struct fresh *fresh);
 /* --- the committer's, and nobody else's ------------------------------------------------------- */
 
 /* Where a row lies: all keys are whole ones, as layout.c makes them, in two parts. */
-struct fresh_place {
+struct fresh_location {
     unsigned kind;
     struct slice partition_key;
     struct slice key; /* of the row */
@@ -34,24 +34,25 @@ struct slice fresh_keep(struct fresh *fresh, struct slice record);
 void fresh_change_begin(struct fresh *fresh);
 void fresh_change_end(struct fresh *fresh);
 /* Puts a row; the value is one of fresh_keep. Within a change, as all that follow. */
-void fresh_put(struct fresh *fresh, const struct fresh_place *place, struct slice value);
-void fresh_delete(struct fresh *fresh, const struct fresh_place *place);
+void fresh_put(struct fresh *fresh, const struct fresh_location *location, struct slice value);
+void fresh_delete(struct fresh *fresh, const struct fresh_location *location);
 /* All rows of the new generation from `place` on to the key `end` (empty: of the kind). */
-void fresh_delete_range(struct fresh *fresh, const struct fresh_place *place, struct slice end);
+void fresh_delete_range(struct fresh *fresh, const struct fresh_location *location,
+                        struct slice end);
 /* Not within a change, keys of the rest of such a range: rows of the old generation, and hidden
  * ones. */
-void fresh_each_settling(const struct fresh *fresh, const struct fresh_place *place,
+void fresh_each_settling(const struct fresh *fresh, const struct fresh_location *location,
                          struct slice end, void (*found)(void *context, struct slice key),
                          void *context);
 /* Is anything known of the row here, that it is gone perhaps? */
-bool fresh_knows(const struct fresh *fresh, const struct fresh_place *place);
+bool fresh_knows(const struct fresh *fresh, const struct fresh_location *location);
 /* Not within a change: a row is put into the tables and not here; until it is revealed nobody sees
  * it there. Of a
  * row that is known here already, in whatever state, this is refused: settling would overrule it.
  */
-must_use bool fresh_hide(struct fresh *fresh, const struct fresh_place *place);
+must_use bool fresh_hide(struct fresh *fresh, const struct fresh_location *location);
 /* Within a change. */
-void fresh_reveal(struct fresh *fresh, const struct fresh_place *place);
+void fresh_reveal(struct fresh *fresh, const struct fresh_location *location);
 /* Whatever was put before may be in the tables as well, unlike in the life of a store, where a row
  * that is put once is in one place only. For replay, until the next freeze. */
 void fresh_expect_below(struct fresh *fresh);
@@ -84,7 +85,7 @@ must_use bool fresh_get(struct fresh *fresh, struct slice key, size_t prefix, st
  * that this has changed, may have read one that is hidden: look again. */
 uint64_t fresh_hidden(const struct fresh *fresh);
 
-struct fresh_look {
+struct fresh_scan {
     /* What is looked for. */
     struct slice from, to; /* whole keys; from <= key < to */
     size_t prefix;         /* so many bytes of `from` are kind and partition; 1: all partitions */
@@ -97,12 +98,12 @@ struct fresh_look {
     bool is_cut; /* by a limit: rows may follow */
     void *pinned[2];
 };
-/* Takes the lock, finds the rows, and pins what they lie in. Whoever makes a view of the tables
- * before fresh_look_made has both of the same moment. */
-void fresh_look_begin(struct fresh *fresh, struct fresh_look *look, struct arena *arena);
+/* Takes the lock, finds the rows, and pins what they lie in. A caller that takes a view of the
+ * tables before fresh_scan_made has both of the same moment. */
+void fresh_scan_begin(struct fresh *fresh, struct fresh_scan *fresh_rows, struct arena *arena);
 /* Lets go of the lock. */
-void fresh_look_made(struct fresh *fresh);
+void fresh_scan_made(struct fresh *fresh);
 /* Lets go of the rows. */
-void fresh_look_end(struct fresh *fresh, struct fresh_look *look);
+void fresh_scan_end(struct fresh *fresh, struct fresh_scan *fresh_rows);
 
 #endif

@@ -1,4 +1,4 @@
-/* gather.c - when the committer waits for those whom it has just answered.
+/* gather.c - when the committer waits for the callers it has just answered.
  *
  * A workflow is a chain of commits: who is answered comes back with the next one soon. If the next
  * group begins at once, with those who came while the last one was synced, he misses it by a moment
@@ -19,41 +19,42 @@
 #define STEPS_LEAST  5
 #define STEPS_MAX    12
 #define REST         15 /* groups */
-#define ANSWERED_MIN 2  /* one alone waits for nobody */
+#define ANSWERED_MIN 2  /* a single one does not wait */
 
 bool
-gather_begin(struct gathering *gathering, size_t answered, int64_t taken)
+gather_begin(struct group_wait *group_wait, size_t answered, int64_t taken)
 {
     check(taken >= 0);
-    int64_t usual = gathering->usual;
+    int64_t usual = group_wait->usual;
     int64_t time = taken < usual ? taken : usual; /* it may have stood still */
-    gathering->usual += (taken - usual) / 8;
+    group_wait->usual += (taken - usual) / 8;
     if (answered < ANSWERED_MIN || time < GROUP_SLOW)
         return false;
-    if (gathering->rest > 0) {
-        gathering->rest--;
+    if (group_wait->rest > 0) {
+        group_wait->rest--;
         return false;
     }
-    gathering->awaited = answered;
-    gathering->came = 0;
-    gathering->step = time / STEPS;
-    gathering->steps = 0;
+    group_wait->awaited = answered;
+    group_wait->came = 0;
+    group_wait->step = time / STEPS;
+    group_wait->steps = 0;
     return true;
 }
 
 int64_t
-gather_next(struct gathering *gathering, size_t came)
+gather_next(struct group_wait *group_wait, size_t came)
 {
-    check(came >= gathering->came);
-    bool is_in_vain = came < gathering->awaited / 2;
-    bool is_over = came >= gathering->awaited || gathering->steps == STEPS_MAX ||
-                   (gathering->steps >= STEPS_LEAST && (is_in_vain || came == gathering->came));
-    gathering->came = came;
+    check(came >= group_wait->came);
+    check(group_wait->step > 0 && group_wait->steps <= STEPS_MAX);
+    bool is_in_vain = came < group_wait->awaited / 2;
+    bool is_over = came >= group_wait->awaited || group_wait->steps == STEPS_MAX ||
+                   (group_wait->steps >= STEPS_LEAST && (is_in_vain || came == group_wait->came));
+    group_wait->came = came;
     if (!is_over) {
-        gathering->steps++;
-        return gathering->step;
+        group_wait->steps++;
+        return group_wait->step;
     }
     if (is_in_vain)
-        gathering->rest = REST;
+        group_wait->rest = REST;
     return 0;
 }

@@ -16,8 +16,7 @@
 #include "store/rocks/fresh.h"
 #include "store/rocks/rocks.h"
 
-/* --- layout.c: where a row lies -----------------------------------------------------------------
- */
+/* --- layout.c: where a row lies --------------------------------------------------------------- */
 
 enum { FAMILY_ORDERED, FAMILY_FORWARD, FAMILY_COUNT };
 #define LAYOUT_GUARD  0   /* the kind byte of a guard; row kinds begin at 1 */
@@ -44,8 +43,7 @@ const char *layout_take(struct slice *bytes, struct arena *arena, unsigned *kind
 void layout_guard_write(uint8_t bytes[8], uint64_t guard);
 must_use bool layout_guard_read(struct slice bytes, uint64_t *guard);
 
-/* --- folder.c: identity and lock of a data folder ------------------------------------------------
- */
+/* --- folder.c: identity and lock of a data folder --------------------------------------------- */
 
 #define FOLDER_FORMAT 2 /* of what this program writes, and the newest it reads */
 
@@ -95,8 +93,7 @@ char *folder_join(struct arena *arena, const char *path, const char *name);
 must_use struct error *inspect_backup(const char *path, const struct folder_identity *identity,
                                       struct arena *arena);
 
-/* --- wal.c: the log, read before RocksDB does ---------------------------------------------------
- */
+/* --- wal.c: the log, read before RocksDB does ------------------------------------------------- */
 
 struct wal_report {
     uint64_t files, bytes, records;
@@ -120,18 +117,18 @@ must_use struct error *wal_judge(const struct folder *folder, struct arena *aren
 /* "DOING NAME: " and what errno says. */
 struct error *wal_io_error(struct arena *arena, const char *doing, const char *name);
 
-/* wal_mark.c: how far the log was synced, noted beside it. */
-#define MARK_BYTES (64U << 10) /* of log between two notes */
-struct wal_mark {
+/* wal_watermark.c: how far the log was synced, noted beside it. */
+#define WATERMARK_BYTES (64U << 10) /* of log between two notes */
+struct wal_watermark {
     uint64_t log; /* number of the newest log then, or of one before it; 0: there is no note */
     uint64_t row; /* number of the last row that was synced */
 };
 /* Writes it, if that can be done. Blocks, but for no disk. */
-void wal_mark_write(const struct folder *folder, const struct wal_mark *mark);
-struct wal_mark wal_mark_read(const struct folder *folder);
+void wal_watermark_write(const struct folder *folder, const struct wal_watermark *watermark);
+struct wal_watermark wal_watermark_read(const struct folder *folder);
 /* Do the logs reach what was noted? Blocks. Errors: ERR_CORRUPT, ERR_IO. */
-must_use struct error *wal_mark_judge(const struct folder *folder, const struct wal_report *report,
-                                      struct arena *arena);
+must_use struct error *wal_watermark_judge(const struct folder *folder,
+                                           const struct wal_report *report, struct arena *arena);
 
 /* wal_fragment.c: fragments of a log. */
 #define WAL_BLOCK_SIZE  32768
@@ -150,7 +147,7 @@ bool wal_is_of_other_length(struct slice left);
 /* wal_torn.c: the end of a log whose last record is not whole. */
 struct wal_end {
     uint64_t begin;   /* of the record */
-    uint64_t claimed; /* it says that it goes on to here at the least */
+    uint64_t claimed; /* it says that it continues at least up to here */
     uint64_t size;    /* of the log */
     uint64_t last;    /* result: behind the last byte that is not zero */
 };
@@ -190,8 +187,7 @@ void setup_stop_at_torn_end(struct setup *setup);
 /* RocksDB's words as an error: ERR_CORRUPT, ERR_IO or ERR_UNAVAILABLE. Frees them. */
 must_use struct error *setup_error(struct arena *arena, char *failure, const char *doing);
 
-/* --- the store -----------------------------------------------------------------------------------
- */
+/* --- the store -------------------------------------------------------------------------------- */
 
 #define ROCKS_QUEUE_BYTES    (64ULL << 20)
 #define ROCKS_MEMTABLE_BYTES (384ULL << 20)
@@ -225,7 +221,7 @@ struct damage {
 };
 struct damages {
     struct lock lock;
-    struct damage place[ROCKS_DAMAGES_MAX];
+    struct damage location[ROCKS_DAMAGES_MAX];
     size_t count;
     _Atomic uint64_t pass;
     bool has_runs; /* they were counted since everything was read */
@@ -244,7 +240,7 @@ struct scrub {
 };
 
 /* gather.c: those who were answered may be back in a moment. */
-struct gathering {
+struct group_wait {
     int64_t usual; /* what a group takes, about */
     unsigned rest; /* so many groups do not wait */
     /* Of the present wait. */
@@ -253,11 +249,11 @@ struct gathering {
     unsigned steps;
 };
 /* A group of so many was answered, it took so long. True: wait for them, as gather_next says. */
-must_use bool gather_begin(struct gathering *gathering, size_t answered, int64_t taken);
+must_use bool gather_begin(struct group_wait *group_wait, size_t answered, int64_t taken);
 /* So many have come since: how long to wait on. 0: begin the next group. */
-must_use int64_t gather_next(struct gathering *gathering, size_t came);
+must_use int64_t gather_next(struct group_wait *group_wait, size_t came);
 
-struct numbers { /* a vector */
+struct ledger_numbers { /* a vector */
     uint64_t *items;
     size_t count, capacity;
 };
@@ -267,7 +263,7 @@ struct tables {
     rocksdb_t *db;
     rocksdb_column_family_handle_t *family[FAMILY_COUNT];
 };
-/* A number that RocksDB tells of a family (setup.c); it must know the name. */
+/* A number that RocksDB reports of a column family (setup.c); it must know the name. */
 uint64_t tables_property(const struct tables *tables, unsigned family, const char *name);
 
 struct rocks {
@@ -294,21 +290,22 @@ struct rocks {
         size_t guards_max;  /* so many are remembered from one group to the next */
         rocksdb_writebatch_t *batch;
         rocksdb_writeoptions_t *durable;
-        struct buffer record;       /* of the group: see ledger.c */
-        struct buffer key;          /* room for one */
-        size_t fresh_max;           /* so many bytes are a generation */
-        struct numbers numbers;     /* of the ledger's rows that the new generation came from */
-        struct numbers old_numbers; /* likewise the old one */
-        size_t fresh_before;        /* what the new generation had when the last group ended */
-        bool has_settled;           /* the batch has the rest of the old generation */
-        bool has_filled_all;        /* the last write left no family a memtable with room */
-        size_t runway;              /* see runway.c: zeros that lie ahead in the log, about */
-        uint64_t log;               /* number of the log when the last were laid; 0: not known */
-        size_t unmarked;            /* bytes written since the last note; see wal_mark.c */
-        size_t unlooked;            /* bytes written since large.c looked at its files */
-        bool is_moving;             /* compaction moves values out of the oldest of them */
-        uint64_t files_then;        /* how many there were when it was told so */
-        struct gathering gathering;
+        struct buffer record; /* of the group: see ledger.c */
+        struct buffer key;    /* room for one */
+        size_t fresh_max;     /* so many bytes are a generation */
+        struct ledger_numbers
+            ledger_numbers; /* of the ledger's rows that the new generation came from */
+        struct ledger_numbers old_numbers; /* likewise the old one */
+        size_t fresh_before; /* what the new generation had when the last group ended */
+        bool has_settled;    /* the batch has the rest of the old generation */
+        bool has_filled_all; /* the last write left no family a memtable with room */
+        size_t runway;       /* see runway.c: zeros that lie ahead in the log, about */
+        uint64_t log;        /* number of the log when the last were laid; 0: not known */
+        size_t unmarked;     /* bytes written since the last note; see wal_watermark.c */
+        size_t unlooked;     /* bytes written since large.c looked at its files */
+        bool is_moving;      /* compaction moves values out of the oldest of them */
+        uint64_t files_then; /* how many there were when it was told so */
+        struct group_wait group_wait;
         int64_t taken; /* by the last group */
     } committer;
 };
@@ -337,13 +334,13 @@ must_use struct error *committer_raise_guards(struct rocks *rocks, uint32_t shar
 
 /* large.c: values in files of their own */
 #define LARGE_BYTES 2048 /* of a value that is large */
-struct large_facts {
+struct large_stats {
     uint64_t files, bytes;
     uint64_t dead; /* bytes that nothing leads to */
 };
 /* Sets what a family needs for it. */
 void large_set_up(struct setup *setup, rocksdb_options_t *options);
-struct large_facts large_count(const struct tables *tables);
+struct large_stats large_count(const struct tables *tables);
 /* Are the files in the folder? RocksDB would say so when one is read. Blocks. Errors: ERR_CORRUPT,
  * ERR_IO. */
 must_use struct error *large_judge(const struct tables *tables, const char *database,
@@ -361,11 +358,11 @@ void runway_end(struct rocks *rocks);
 void runway_pause(struct rocks *rocks);
 void runway_resume(struct rocks *rocks);
 
-/* RocksDB failed with these words. If they tell of damage it is noted; `before`: the key of the
+/* RocksDB failed with these words. If they mean damage it is noted; `before`: the key of the
  * last row that could be read, `range`: that cannot be, both if they are known; `place`: what tells
  * it from others if the words name no file, 0: then it is not noted. Any thread. */
 void damage_note(struct rocks *rocks, const char *words, struct slice before,
-                 const struct damage_range *range, uint64_t place);
+                 const struct damage_range *range, uint64_t location);
 /* The same of a call that met it. */
 void damage_read_failed(struct rocks *rocks, const char *words);
 /* Everything was read: what was not met is not there any more. */
@@ -399,7 +396,7 @@ void guards_free(struct rocks *rocks);
 must_use bool sweep_range(struct rocks *rocks, struct slice partition_key,
                           const struct commit_step *range, struct guard *guard, char **failure);
 /* A row was put there. */
-void sweep_note_put(struct guard *guard, const struct fresh_place *place);
+void sweep_note_put(struct guard *guard, const struct fresh_location *location);
 void sweep_forget(struct guard *guard);
 
 /* ledger.c: groups of commits, and what becomes of them */
@@ -418,15 +415,15 @@ void ledger_tidy(struct rocks *rocks);
 /* Brings all rows to the tables, durably. On the committer's thread, or when there is none. Blocks.
  */
 must_use bool ledger_settle_all(struct rocks *rocks, char **failure);
-/* Applies what the ledger has; tells the number of each of its rows. Blocks. */
+/* Applies what the ledger has; reports the number of each of its rows. Blocks. */
 must_use bool ledger_replay(const struct tables *tables, struct fresh *fresh,
-                            void (*told)(void *context, uint64_t number), void *context,
+                            void (*on_number)(void *context, uint64_t number), void *context,
                             char **failure);
 
 /* merge.c: rows of the tables and fresh ones, in one order */
-struct merge {
+struct row_merge {
     rocksdb_iterator_t *tables; /* stands at its first row */
-    const struct fresh_look *fresh;
+    const struct fresh_scan *fresh;
     size_t at;     /* in the fresh ones */
     bool is_taken; /* the iterator's row was given or overruled */
     bool is_ended; /* the iterator */
@@ -434,7 +431,7 @@ struct merge {
 };
 /* The next row; good until the next call. False: there is none, the fresh ones were cut, or see
  * `failure`. */
-must_use bool merge_next(struct merge *merge, struct slice *key, struct slice *value);
+must_use bool row_merge_next(struct row_merge *row_merge, struct slice *key, struct slice *value);
 
 /* read.c */
 /* Did RocksDB refuse because it would have had to wait for the disk? */
@@ -461,7 +458,7 @@ struct range {
     /* Is given each row; false ends the pass. Runs on the loop or on a thread. */
     bool (*take)(void *context, struct slice key, struct slice value);
     void (*restart)(
-        void *context); /* forget all that was taken: the pass begins anew on a thread */
+        void *context); /* forget all that was taken: the pass begins again on a thread */
     void *context;
 };
 must_use struct error *range_read(struct rocks *rocks, const struct range *range,

@@ -2,9 +2,9 @@
  * good.
  *
  * The folder is locked, its log judged as at a start, and opened for reading only: RocksDB replays
- * the log in memory and writes nothing. An unfinished last write is told of, and is no problem.
- * Then one pass over each family counts and, for a check, judges every row. Guards are kind 0 and
- * come first, so the set of partitions that may have rows is known before the first row.
+ * the log in memory and writes nothing. An unfinished last write is mentioned, and is not a
+ * problem. Then one pass over each family counts and, for a check, judges every row. Guards are
+ * kind 0 and come first, so the set of partitions that may have rows is known before the first row.
  */
 #include <inttypes.h>
 
@@ -119,17 +119,18 @@ inspect_row(struct inspection *inspection, unsigned family, struct slice key, st
 
 /* What the ledger has for one family, beside its tables. */
 static void
-look_at_fresh(struct inspection *inspection, unsigned family, struct fresh_look *look)
+read_fresh(struct inspection *inspection, unsigned family, struct fresh_scan *fresh_rows)
 {
     static const uint8_t first = LAYOUT_GUARD, end = LAYOUT_LEDGER;
-    *look = (struct fresh_look){.from = slice_of(&first, 1), .to = slice_of(&end, 1), .prefix = 1};
-    fresh_look_begin(inspection->fresh, look, inspection->arena);
-    fresh_look_made(inspection->fresh);
+    *fresh_rows =
+        (struct fresh_scan){.from = slice_of(&first, 1), .to = slice_of(&end, 1), .prefix = 1};
+    fresh_scan_begin(inspection->fresh, fresh_rows, inspection->arena);
+    fresh_scan_made(inspection->fresh);
     size_t kept = 0;
-    for (size_t i = 0; i < look->count; i++)
-        if (layout_family_of(look->row[i].key) == family)
-            look->row[kept++] = look->row[i];
-    look->count = kept;
+    for (size_t i = 0; i < fresh_rows->count; i++)
+        if (layout_family_of(fresh_rows->row[i].key) == family)
+            fresh_rows->row[kept++] = fresh_rows->row[i];
+    fresh_rows->count = kept;
 }
 
 static void
@@ -140,19 +141,19 @@ inspect_family(struct inspection *inspection, unsigned family)
     rocksdb_readoptions_set_fill_cache(options, 0);
     rocksdb_iterator_t *rows = rocksdb_create_iterator_cf(inspection->tables.db, options,
                                                           inspection->tables.family[family]);
-    struct fresh_look fresh;
-    look_at_fresh(inspection, family, &fresh);
-    struct merge merge = {.tables = rows, .fresh = &fresh};
+    struct fresh_scan fresh;
+    read_fresh(inspection, family, &fresh);
+    struct row_merge row_merge = {.tables = rows, .fresh = &fresh};
     struct slice key, value;
     rocksdb_iter_seek_to_first(rows);
-    while (merge_next(&merge, &key, &value))
+    while (row_merge_next(&row_merge, &key, &value))
         if (family != FAMILY_FORWARD || key.length == 0 || key.data[0] != LAYOUT_LEDGER)
             inspect_row(inspection, family, key, value);
-    if (merge.failure != NULL)
+    if (row_merge.failure != NULL)
         complain(inspection, "family %s cannot be read to its end: %s", layout_family_name(family),
-                 merge.failure);
-    rocksdb_free(merge.failure);
-    fresh_look_end(inspection->fresh, &fresh);
+                 row_merge.failure);
+    rocksdb_free(row_merge.failure);
+    fresh_scan_end(inspection->fresh, &fresh);
     rocksdb_iter_destroy(rows);
     rocksdb_readoptions_destroy(options);
 }
@@ -163,13 +164,13 @@ static void
 inspect_levels(struct inspection *inspection, unsigned family)
 {
     struct rocks_info *info = &inspection->result->info;
-    rocksdb_column_family_metadata_t *facts = rocksdb_get_column_family_metadata_cf(
+    rocksdb_column_family_metadata_t *traits = rocksdb_get_column_family_metadata_cf(
         inspection->tables.db, inspection->tables.family[family]);
-    size_t count = rocksdb_column_family_metadata_get_level_count(facts);
+    size_t count = rocksdb_column_family_metadata_get_level_count(traits);
     check(count <= LEVELS_MAX && info->level_count + count <= FAMILY_COUNT * LEVELS_MAX);
     for (size_t i = 0; i < count; i++) {
         rocksdb_level_metadata_t *level =
-            rocksdb_column_family_metadata_get_level_metadata(facts, i);
+            rocksdb_column_family_metadata_get_level_metadata(traits, i);
         uint64_t files = rocksdb_level_metadata_get_file_count(level);
         if (files > 0)
             info->levels[info->level_count++] =
@@ -181,7 +182,7 @@ inspect_levels(struct inspection *inspection, unsigned family)
         info->table_bytes += rocksdb_level_metadata_get_size(level);
         rocksdb_level_metadata_destroy(level);
     }
-    rocksdb_column_family_metadata_destroy(facts);
+    rocksdb_column_family_metadata_destroy(traits);
 }
 
 /* Values that lie in files of their own. */
@@ -189,10 +190,10 @@ static struct error *
 inspect_large(struct inspection *inspection)
 {
     struct rocks_info *info = &inspection->result->info;
-    struct large_facts facts = large_count(&inspection->tables);
-    info->large_files = facts.files;
-    info->large_bytes = facts.bytes;
-    info->large_dead_bytes = facts.dead;
+    struct large_stats traits = large_count(&inspection->tables);
+    info->large_files = traits.files;
+    info->large_bytes = traits.bytes;
+    info->large_dead_bytes = traits.dead;
     return large_judge(&inspection->tables, inspection->folder->database, inspection->arena);
 }
 
@@ -212,7 +213,7 @@ info_init(struct inspection *inspection)
     info->kinds = arena_zalloc(arena, ROW_KIND_END, sizeof *info->kinds);
     info->kinds[LAYOUT_GUARD].name = "guard";
     for (unsigned kind = 1; kind < ROW_KIND_END; kind++)
-        info->kinds[kind].name = row_facts(kind) == NULL ? "?" : row_facts(kind)->name;
+        info->kinds[kind].name = row_traits(kind) == NULL ? "?" : row_traits(kind)->name;
 }
 
 /* Judges the log as the server would. False: the server would refuse it. */

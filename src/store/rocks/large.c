@@ -1,7 +1,7 @@
 /* large.c - large values lie in files of their own (RocksDB's blob files), and their room comes
  * back.
  *
- * A table keeps the key and where the value is, so compaction, which writes a table anew each time
+ * A table keeps the key and where the value is, so compaction, which rewrites a table each time
  * that others are merged with it, no longer writes the value again: with payloads of 16 KB that
  * was half of the CPU of a workflow, and rose with what was stored. It is written to the log and,
  * by the flush, once more.
@@ -38,11 +38,11 @@ large_set_up(struct setup *setup, rocksdb_options_t *options)
     rocksdb_options_set_blob_compaction_readahead_size(options, 2 << 20);
 }
 
-struct large_facts
+struct large_stats
 large_count(const struct tables *tables)
 {
     unsigned family = FAMILY_ORDERED;
-    return (struct large_facts){
+    return (struct large_stats){
         .files = tables_property(tables, family, "rocksdb.num-blob-files"),
         .bytes = tables_property(tables, family, "rocksdb.live-blob-file-size"),
         .dead = tables_property(tables, family, "rocksdb.live-blob-file-garbage-size"),
@@ -60,18 +60,18 @@ is_large_file(const char *name)
 
 /* False: see errno. */
 static bool
-list_files(const char *database, struct large_facts *found)
+list_files(const char *database, struct large_stats *found)
 {
-    *found = (struct large_facts){0};
+    *found = (struct large_stats){0};
     DIR *folder = opendir(database);
     if (folder == NULL)
         return false;
     for (struct dirent *entry; (entry = readdir(folder)) != NULL;) {
-        struct stat facts;
-        if (!is_large_file(entry->d_name) || fstatat(dirfd(folder), entry->d_name, &facts, 0) != 0)
+        struct stat stats;
+        if (!is_large_file(entry->d_name) || fstatat(dirfd(folder), entry->d_name, &stats, 0) != 0)
             continue; /* or it went just now */
         found->files++;
-        found->bytes += (uint64_t)facts.st_size;
+        found->bytes += (uint64_t)stats.st_size;
     }
     closedir(folder);
     return true;
@@ -80,14 +80,14 @@ list_files(const char *database, struct large_facts *found)
 struct error *
 large_judge(const struct tables *tables, const char *database, struct arena *arena)
 {
-    struct large_facts known, found;
+    struct large_stats known, found;
     for (int i = 0; i < LISTS_MAX; i++) {
         known = large_count(tables);
         if (!list_files(database, &found))
             return wal_io_error(arena, "look into", database);
         if (found.files >= known.files && found.bytes >= known.bytes)
             return NULL;
-        struct large_facts again = large_count(tables); /* did a compaction end meanwhile? */
+        struct large_stats again = large_count(tables); /* did a compaction end meanwhile? */
         if (again.files == known.files && again.bytes == known.bytes)
             break;
     }
@@ -100,12 +100,12 @@ large_judge(const struct tables *tables, const char *database, struct arena *are
 /* ---- room ---- */
 
 static bool
-is_move_wanted(const struct rocks *rocks, const struct large_facts *facts)
+is_move_wanted(const struct rocks *rocks, const struct large_stats *stats)
 {
-#ifdef CADENZA_PLANT_dead_values_stay
+#ifdef CADENZA_FAULT_dead_values_stay
     return false;
 #endif
-    return facts->dead > facts->bytes / (rocks->committer.is_moving ? 8 : 4);
+    return stats->dead > stats->bytes / (rocks->committer.is_moving ? 8 : 4);
 }
 
 /* Each time is a file that RocksDB writes. */
@@ -138,10 +138,10 @@ large_tidy(struct rocks *rocks)
     if (rocks->committer.unlooked < rocks->setup.memtable_bytes)
         return;
     rocks->committer.unlooked = 0;
-    struct large_facts facts = large_count(&rocks->tables);
+    struct large_stats stats = large_count(&rocks->tables);
     uint64_t then = rocks->committer.files_then;
-    bool is_wanted = is_move_wanted(rocks, &facts);
-    bool is_off = facts.files > then + then / 4 || facts.files < then - then / 4;
+    bool is_wanted = is_move_wanted(rocks, &stats);
+    bool is_off = stats.files > then + then / 4 || stats.files < then - then / 4;
     if (is_wanted != rocks->committer.is_moving || (is_wanted && is_off))
-        set_move(rocks, is_wanted, facts.files);
+        set_move(rocks, is_wanted, stats.files);
 }

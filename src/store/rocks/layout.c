@@ -29,10 +29,10 @@ layout_family_name(unsigned family)
 unsigned
 layout_family(enum row_kind kind)
 {
-    const struct row_facts *facts = row_facts(kind);
-    check(facts != NULL);
-    check(facts->access == ROW_ORDERED || facts->partition == PARTITION_SHARD);
-    return facts->access == ROW_ORDERED ? FAMILY_ORDERED : FAMILY_FORWARD;
+    const struct row_traits *traits = row_traits(kind);
+    check(traits != NULL);
+    check(traits->access == ROW_ORDERED || traits->partition == PARTITION_SHARD);
+    return traits->access == ROW_ORDERED ? FAMILY_ORDERED : FAMILY_FORWARD;
 }
 
 unsigned
@@ -47,11 +47,11 @@ layout_append(struct buffer *buffer, unsigned kind, struct slice partition_key, 
 {
     check(kind < ROW_KIND_END && partition_key.length > 0);
     size_t length = 1 + partition_key.length + key.length;
-    uint8_t *place = buffer_reserve(buffer, length);
-    place[0] = (uint8_t)kind;
-    memcpy(place + 1, partition_key.data, partition_key.length);
+    uint8_t *location = buffer_reserve(buffer, length);
+    location[0] = (uint8_t)kind;
+    memcpy(location + 1, partition_key.data, partition_key.length);
     if (key.length > 0)
-        memcpy(place + 1 + partition_key.length, key.data, key.length);
+        memcpy(location + 1 + partition_key.length, key.data, key.length);
     buffer_commit(buffer, length);
 }
 
@@ -59,13 +59,13 @@ struct slice
 layout_key(struct arena *arena, unsigned kind, struct slice partition_key, struct slice key)
 {
     size_t length = 1 + partition_key.length + key.length;
-    uint8_t *place = arena_alloc(arena, length);
-    place[0] = (uint8_t)kind;
+    uint8_t *location = arena_alloc(arena, length);
+    location[0] = (uint8_t)kind;
     if (partition_key.length > 0)
-        memcpy(place + 1, partition_key.data, partition_key.length);
+        memcpy(location + 1, partition_key.data, partition_key.length);
     if (key.length > 0)
-        memcpy(place + 1 + partition_key.length, key.data, key.length);
-    return slice_of(place, length);
+        memcpy(location + 1 + partition_key.length, key.data, key.length);
+    return slice_of(location, length);
 }
 
 struct slice
@@ -83,15 +83,15 @@ layout_take(struct slice *bytes, struct arena *arena, unsigned *kind, struct par
     if (bytes->length == 0)
         return "an empty key";
     *kind = bytes->data[0];
-    const struct row_facts *facts = *kind == LAYOUT_GUARD ? NULL : row_facts(*kind);
-    if (*kind != LAYOUT_GUARD && facts == NULL)
+    const struct row_traits *traits = *kind == LAYOUT_GUARD ? NULL : row_traits(*kind);
+    if (*kind != LAYOUT_GUARD && traits == NULL)
         return "a kind of row that does not exist";
     *bytes = slice_skip(*bytes, 1);
     if (!partition_take(bytes, arena, partition))
         return "no partition in its key";
-    if (facts != NULL && facts->partition != partition->kind)
+    if (traits != NULL && traits->partition != partition->kind)
         return "a kind of row that its partition does not have";
-    if (facts == NULL && bytes->length > 0)
+    if (traits == NULL && bytes->length > 0)
         return "more behind the partition of a guard";
     return NULL;
 }

@@ -1,8 +1,8 @@
 /* ledger.c - a group of commits is one row; the rows of its commits come to the tables later.
  *
  * The problem: of what a step of a workflow writes most is overwritten or deleted in a moment (the
- * row of the run, outbox, alarms, rows for the lists). As rows of RocksDB each of them is searched
- * a place for in a memtable, at 2 to 3 us, which was a fifth of the CPU of a workflow.
+ * row of the run, outbox, wake-up timers, rows for visibility). As a row of RocksDB each of them
+ * needs a place in a memtable, and finding it takes 2 to 3 us: a fifth of the CPU of a workflow.
  *
  * So the committer writes a group as it came, in one row of the ledger, and when that is durable
  * keeps its rows in memory (fresh.c), in their newest state only, from where they are read. When a
@@ -49,21 +49,22 @@ static bool
 is_large(const struct commit_step *step)
 {
     return step->verb == BATCH_PUT && step->value.length >= LARGE_BYTES &&
-           row_facts(step->kind)->life == ROW_ONCE_RANGE;
+           row_traits(step->kind)->life == ROW_ONCE_RANGE;
 }
 
 static void
-append_put(struct rocks *rocks, const struct fresh_place *place, const struct commit_step *step)
+append_put(struct rocks *rocks, const struct fresh_location *location,
+           const struct commit_step *step)
 {
     struct buffer *record = &rocks->committer.record, *key = &rocks->committer.key;
-    if (!is_large(step) || !fresh_hide(rocks->fresh, place)) {
+    if (!is_large(step) || !fresh_hide(rocks->fresh, location)) {
         commit_append_step(record, step);
         return;
     }
-    struct commit_step mark = {COMMIT_PUT_ELSEWHERE, step->kind, step->key, slice_of(NULL, 0)};
-    commit_append_step(record, &mark);
+    struct commit_step elsewhere = {COMMIT_PUT_ELSEWHERE, step->kind, step->key, slice_of(NULL, 0)};
+    commit_append_step(record, &elsewhere);
     buffer_clear(key);
-    layout_append(key, step->kind, place->partition_key, step->key);
+    layout_append(key, step->kind, location->partition_key, step->key);
     rocksdb_writebatch_put_cf(rocks->committer.batch,
                               rocks->tables.family[layout_family(step->kind)],
                               (const char *)buffer_slice(key).data, key->length,
@@ -74,15 +75,15 @@ static bool
 append_step(struct rocks *rocks, const struct commit *commit, const struct commit_step *step,
             struct guard *guard, char **failure)
 {
-    struct fresh_place place = {step->kind, commit->partition_key, step->key};
+    struct fresh_location location = {step->kind, commit->partition_key, step->key};
     if (step->verb == BATCH_DELETE_RANGE)
         return sweep_range(rocks, commit->partition_key, step, guard, failure);
     if (step->verb == BATCH_DELETE) {
         commit_append_step(&rocks->committer.record, step);
         return true;
     }
-    sweep_note_put(guard, &place);
-    append_put(rocks, &place, step);
+    sweep_note_put(guard, &location);
+    append_put(rocks, &location, step);
     return true;
 }
 
@@ -123,7 +124,7 @@ ledger_append(struct rocks *rocks, const struct commit *commit, struct guard *gu
     return true;
 }
 
-struct entry {
+struct ledger_entry {
     struct slice partition_key;
     uint64_t guard;
     struct slice steps;
@@ -131,18 +132,18 @@ struct entry {
 
 /* Takes the next entry from the front of the record. False: it is at its end, or no record. */
 static bool
-entry_take(struct slice *record, struct entry *entry)
+entry_take(struct slice *record, struct ledger_entry *ledger_entry)
 {
     uint32_t lengths[2];
     if (record->length < ENTRY_HEAD)
         return false;
     memcpy(lengths, record->data, sizeof lengths);
-    memcpy(&entry->guard, record->data + sizeof lengths, sizeof entry->guard);
+    memcpy(&ledger_entry->guard, record->data + sizeof lengths, sizeof ledger_entry->guard);
     struct slice rest = slice_skip(*record, ENTRY_HEAD);
     if (rest.length < (uint64_t)lengths[0] + lengths[1])
         return false;
-    entry->partition_key = slice_of(rest.data, lengths[0]);
-    entry->steps = slice_of(rest.data + lengths[0], lengths[1]);
+    ledger_entry->partition_key = slice_of(rest.data, lengths[0]);
+    ledger_entry->steps = slice_of(rest.data + lengths[0], lengths[1]);
     *record = slice_skip(rest, (size_t)lengths[0] + lengths[1]);
     return true;
 }
@@ -150,9 +151,9 @@ entry_take(struct slice *record, struct entry *entry)
 static bool
 is_record(struct slice record)
 {
-    struct entry entry;
-    while (entry_take(&record, &entry))
-        if (entry.partition_key.length == 0 || !commit_are_steps(entry.steps))
+    struct ledger_entry ledger_entry;
+    while (entry_take(&record, &ledger_entry))
+        if (ledger_entry.partition_key.length == 0 || !commit_are_steps(ledger_entry.steps))
             return false;
     return record.length == 0;
 }
@@ -169,33 +170,34 @@ ledger_key(uint8_t room[KEY_BYTES], uint64_t number)
 /* --- applying --------------------------------------------------------------------------------- */
 
 static void
-apply_step(struct fresh *fresh, const struct fresh_place *place, const struct commit_step *step)
+apply_step(struct fresh *fresh, const struct fresh_location *location,
+           const struct commit_step *step)
 {
     if (step->verb == BATCH_PUT)
-        fresh_put(fresh, place, step->value);
+        fresh_put(fresh, location, step->value);
     else if (step->verb == BATCH_DELETE)
-        fresh_delete(fresh, place);
+        fresh_delete(fresh, location);
     else if (step->verb == BATCH_DELETE_RANGE)
-        fresh_delete_range(fresh, place, step->value);
+        fresh_delete_range(fresh, location, step->value);
     else
-        fresh_reveal(fresh, place);
+        fresh_reveal(fresh, location);
 }
 
 /* All changes of a commit at once. */
 static void
-apply_entry(struct fresh *fresh, const struct entry *entry)
+apply_entry(struct fresh *fresh, const struct ledger_entry *ledger_entry)
 {
-    struct fresh_place place = {LAYOUT_GUARD, entry->partition_key, slice_of(NULL, 0)};
+    struct fresh_location location = {LAYOUT_GUARD, ledger_entry->partition_key, slice_of(NULL, 0)};
     uint8_t guard[8];
     struct commit_step step;
-    layout_guard_write(guard, entry->guard);
+    layout_guard_write(guard, ledger_entry->guard);
     fresh_change_begin(fresh);
-    if (entry->guard != 0)
-        fresh_put(fresh, &place, fresh_keep(fresh, slice_of(guard, sizeof guard)));
-    for (struct slice steps = entry->steps; commit_next_step(&steps, &step);) {
-        place.kind = step.kind;
-        place.key = step.key;
-        apply_step(fresh, &place, &step);
+    if (ledger_entry->guard != 0)
+        fresh_put(fresh, &location, fresh_keep(fresh, slice_of(guard, sizeof guard)));
+    for (struct slice steps = ledger_entry->steps; commit_next_step(&steps, &step);) {
+        location.kind = step.kind;
+        location.key = step.key;
+        apply_step(fresh, &location, &step);
     }
     fresh_change_end(fresh);
 }
@@ -203,10 +205,10 @@ apply_entry(struct fresh *fresh, const struct entry *entry)
 static void
 apply_record(struct fresh *fresh, struct slice record)
 {
-    struct entry entry;
+    struct ledger_entry ledger_entry;
     struct slice rest = fresh_keep(fresh, record);
-    while (entry_take(&rest, &entry))
-        apply_entry(fresh, &entry);
+    while (entry_take(&rest, &ledger_entry))
+        apply_entry(fresh, &ledger_entry);
     check(rest.length == 0);
 }
 
@@ -221,10 +223,10 @@ settle_row(struct rocks *rocks, const struct fresh_row *row)
     unsigned kind = row->key.data[0];
     rocksdb_column_family_handle_t *handle = rocks->tables.family[layout_family_of(row->key)];
     const char *key = (const char *)row->key.data;
-    bool is_once = kind != LAYOUT_GUARD && row_facts(kind)->life == ROW_ONCE;
+    bool is_once = kind != LAYOUT_GUARD && row_traits(kind)->life == ROW_ONCE;
     if (is_once && row->is_below)
         rocksdb_writebatch_singledelete_cf(batch, handle, key, row->key.length);
-#ifndef CADENZA_PLANT_settled_delete_lost
+#ifndef CADENZA_FAULT_settled_delete_lost
     else if (row->is_gone)
         rocksdb_writebatch_delete_cf(batch, handle, key, row->key.length);
 #endif
@@ -252,9 +254,9 @@ freeze(struct rocks *rocks)
 {
     check(rocks->committer.old_numbers.count == 0);
     fresh_freeze(rocks->fresh);
-    struct numbers empty = rocks->committer.old_numbers;
-    rocks->committer.old_numbers = rocks->committer.numbers;
-    rocks->committer.numbers = empty;
+    struct ledger_numbers empty = rocks->committer.old_numbers;
+    rocks->committer.old_numbers = rocks->committer.ledger_numbers;
+    rocks->committer.ledger_numbers = empty;
 }
 
 /* Adds about so many bytes of rows of the old generation to the batch. */
@@ -263,7 +265,7 @@ settle(struct rocks *rocks, size_t bytes)
 {
     struct fresh_row row;
     size_t done = 0;
-#ifdef CADENZA_PLANT_ledger_dropped_early
+#ifdef CADENZA_FAULT_ledger_dropped_early
     forget_numbers(rocks);
 #endif
     while (done < bytes) {
@@ -282,6 +284,7 @@ settle(struct rocks *rocks, size_t bytes)
 void
 ledger_begin(struct rocks *rocks)
 {
+    check(!rocks->committer.has_settled); /* ledger_tidy has dropped it */
     rocksdb_writebatch_clear(rocks->committer.batch);
     buffer_clear(&rocks->committer.record);
     if (!fresh_has_old(rocks->fresh) && fresh_bytes(rocks->fresh) >= rocks->committer.fresh_max)
@@ -298,7 +301,9 @@ ledger_end(struct rocks *rocks)
     rocksdb_writebatch_put_cf(rocks->committer.batch, rocks->tables.family[FAMILY_FORWARD],
                               (const char *)key.data, key.length, (const char *)record.data,
                               record.length);
-    vector_push(&rocks->committer.numbers, number);
+    struct ledger_numbers *numbers = &rocks->committer.ledger_numbers;
+    check(numbers->count == 0 || vector_at(numbers, numbers->count - 1) < number);
+    vector_push(numbers, number);
     /* Twice what the last group brought: it ends before the next generation is as large. */
     size_t bytes = fresh_bytes(rocks->fresh), before = rocks->committer.fresh_before;
     size_t grown = bytes >= before ? bytes - before : bytes;
@@ -316,9 +321,11 @@ ledger_written(struct rocks *rocks)
 void
 ledger_tidy(struct rocks *rocks)
 {
+    check(!rocks->committer.has_settled || rocks->committer.old_numbers.count == 0);
     if (rocks->committer.has_settled)
         fresh_drop_old(rocks->fresh);
     rocks->committer.has_settled = false;
+    check(rocks->committer.old_numbers.count == 0 || fresh_has_old(rocks->fresh));
 }
 
 bool
@@ -351,7 +358,7 @@ ledger_failure(uint64_t number)
 
 bool
 ledger_replay(const struct tables *tables, struct fresh *fresh,
-              void (*told)(void *context, uint64_t number), void *context, char **failure)
+              void (*on_number)(void *context, uint64_t number), void *context, char **failure)
 {
     uint8_t begin[KEY_BYTES], end = LAYOUT_LEDGER + 1;
     struct slice from = ledger_key(begin, 0);
@@ -373,8 +380,8 @@ ledger_replay(const struct tables *tables, struct fresh *fresh,
         }
         fresh_expect_below(fresh);
         apply_record(fresh, value);
-        if (told != NULL)
-            told(context, number);
+        if (on_number != NULL)
+            on_number(context, number);
     }
     if (*failure == NULL)
         rocksdb_iter_get_error(rows, failure);

@@ -43,7 +43,7 @@ pass_options(const struct range *range, bool is_in_memory)
     return options;
 }
 
-/* Fresh rows that a pass wants. One more than the limit tells that rows follow. On a loop no more
+/* Fresh rows that a pass wants. One more than the limit shows that rows follow. On a loop no more
  * than it may give. */
 static size_t
 fresh_rows_max(const struct pass *pass)
@@ -55,17 +55,17 @@ fresh_rows_max(const struct pass *pass)
 }
 
 static void
-pass_rows(struct pass *pass, rocksdb_iterator_t *iterator, const struct fresh_look *fresh)
+pass_rows(struct pass *pass, rocksdb_iterator_t *iterator, const struct fresh_scan *fresh)
 {
     const struct range *range = pass->range;
-    struct merge merge = {.tables = iterator, .fresh = fresh};
+    struct row_merge row_merge = {.tables = iterator, .fresh = fresh};
     size_t rows = 0, bytes = 0;
     struct slice key, value;
     if (range->is_backward)
         rocksdb_iter_seek_to_last(iterator); /* below the upper bound */
     else
         rocksdb_iter_seek(iterator, (const char *)range->from.data, range->from.length);
-    while (merge_next(&merge, &key, &value)) {
+    while (row_merge_next(&row_merge, &key, &value)) {
         check(slice_compare(key, range->from) >= 0 && slice_compare(key, range->to) < 0);
         pass->is_too_long =
             pass->is_in_memory && (rows >= LOOP_ROWS_MAX || bytes >= LOOP_BYTES_MAX);
@@ -74,7 +74,7 @@ pass_rows(struct pass *pass, rocksdb_iterator_t *iterator, const struct fresh_lo
         rows++;
         bytes += key.length + value.length;
     }
-    pass->failure = merge.failure;
+    pass->failure = row_merge.failure;
     pass->is_too_long = fresh->is_cut && pass->failure == NULL;
     check(pass->is_in_memory || !pass->is_too_long); /* or `take` would have ended it */
 }
@@ -84,7 +84,7 @@ pass_run(struct pass *pass)
 {
     struct rocks *rocks = pass->rocks;
     const struct range *range = pass->range;
-    struct fresh_look fresh = {.from = range->from,
+    struct fresh_scan fresh = {.from = range->from,
                                .to = range->to,
                                .prefix = range->prefix,
                                .rows_max = fresh_rows_max(pass),
@@ -92,13 +92,13 @@ pass_run(struct pass *pass)
                                .is_backward = range->is_backward};
     setup_thread();
     rocksdb_readoptions_t *options = pass_options(range, pass->is_in_memory);
-    fresh_look_begin(rocks->fresh, &fresh, pass->arena);
+    fresh_scan_begin(rocks->fresh, &fresh, pass->arena);
     rocksdb_iterator_t *iterator =
         rocksdb_create_iterator_cf(rocks->tables.db, options, rocks->tables.family[range->family]);
-    fresh_look_made(rocks->fresh);
+    fresh_scan_made(rocks->fresh);
     range->restart(range->context);
     pass_rows(pass, iterator, &fresh);
-    fresh_look_end(rocks->fresh, &fresh);
+    fresh_scan_end(rocks->fresh, &fresh);
     rocksdb_iter_destroy(iterator);
     rocksdb_readoptions_destroy(options);
 }
@@ -118,7 +118,7 @@ range_read(struct rocks *rocks, const struct range *range, struct arena *arena)
     check(range->take != NULL && range->restart != NULL && fiber_self() != NULL);
     struct pass pass = {.rocks = rocks, .range = range, .is_in_memory = true, .arena = arena};
     pass_run(&pass);
-    fiber_yield(); /* who reads page after page from memory must not keep the loop for itself */
+    fiber_yield(); /* a reader of page after page from memory must not keep the loop for itself */
     if (pass.is_too_long || read_is_cold(pass.failure)) {
         rocksdb_free(pass.failure);
         pass.failure = NULL;

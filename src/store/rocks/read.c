@@ -16,7 +16,7 @@ read_is_cold(const char *failure)
 
 /* --- one row ---------------------------------------------------------------------------------- */
 
-struct lookup {
+struct row_lookup {
     struct rocks *rocks;
     unsigned family;
     struct slice key;
@@ -26,64 +26,64 @@ struct lookup {
 };
 
 static void
-lookup_run(struct lookup *lookup, rocksdb_readoptions_t *options)
+lookup_run(struct row_lookup *row_lookup, rocksdb_readoptions_t *options)
 {
-    struct rocks *rocks = lookup->rocks;
+    struct rocks *rocks = row_lookup->rocks;
     setup_thread();
-    check(lookup->row == NULL && lookup->failure == NULL);
-    lookup->row =
-        rocksdb_get_pinned_cf(rocks->tables.db, options, rocks->tables.family[lookup->family],
-                              (const char *)lookup->key.data, lookup->key.length, &lookup->failure);
+    check(row_lookup->row == NULL && row_lookup->failure == NULL);
+    row_lookup->row = rocksdb_get_pinned_cf(
+        rocks->tables.db, options, rocks->tables.family[row_lookup->family],
+        (const char *)row_lookup->key.data, row_lookup->key.length, &row_lookup->failure);
 }
 
 static void
 lookup_run_cold(void *argument)
 {
-    struct lookup *lookup = argument;
-    lookup_run(lookup, lookup->rocks->read_any);
+    struct row_lookup *row_lookup = argument;
+    lookup_run(row_lookup, row_lookup->rocks->read_any);
 }
 
 /* The row's value as the tables have it, in the arena, found or not. Yields if it is cold. */
 static struct error *
-lookup_tables(struct lookup *lookup, struct arena *arena, bool *found, struct slice *value)
+lookup_tables(struct row_lookup *row_lookup, struct arena *arena, bool *found, struct slice *value)
 {
-    lookup->row = NULL;
-    lookup_run(lookup, lookup->rocks->read_cached);
-    if (read_is_cold(lookup->failure)) {
-        rocksdb_free(lookup->failure);
-        lookup->failure = NULL;
-        counter_add(lookup->rocks->metrics.cold_reads, 1);
-        struct error *err = pool_run(lookup_run_cold, lookup, arena);
+    row_lookup->row = NULL;
+    lookup_run(row_lookup, row_lookup->rocks->read_cached);
+    if (read_is_cold(row_lookup->failure)) {
+        rocksdb_free(row_lookup->failure);
+        row_lookup->failure = NULL;
+        counter_add(row_lookup->rocks->metrics.cold_reads, 1);
+        struct error *err = pool_run(lookup_run_cold, row_lookup, arena);
         if (err != NULL)
             return error_new(arena, ERR_UNAVAILABLE, "cold read: %s", err->message);
     }
-    check(lookup->failure == NULL || lookup->row == NULL);
-    if (lookup->failure != NULL)
-        damage_read_failed(lookup->rocks, lookup->failure);
-    if (lookup->failure != NULL)
-        return setup_error(arena, lookup->failure, "read a row");
-    *found = lookup->row != NULL;
+    check(row_lookup->failure == NULL || row_lookup->row == NULL);
+    if (row_lookup->failure != NULL)
+        damage_read_failed(row_lookup->rocks, row_lookup->failure);
+    if (row_lookup->failure != NULL)
+        return setup_error(arena, row_lookup->failure, "read a row");
+    *found = row_lookup->row != NULL;
     if (!*found)
         return NULL;
     size_t length;
-    const char *bytes = rocksdb_pinnableslice_value(lookup->row, &length);
+    const char *bytes = rocksdb_pinnableslice_value(row_lookup->row, &length);
     *value = arena_slice(arena, slice_of(bytes, length));
-    rocksdb_pinnableslice_destroy(lookup->row);
+    rocksdb_pinnableslice_destroy(row_lookup->row);
     return NULL;
 }
 
 /* The same of the newest state. What is fresh and settles meanwhile is in the tables by then. */
 static struct error *
-lookup_copy(struct lookup *lookup, struct arena *arena, bool *found, struct slice *value)
+lookup_copy(struct row_lookup *row_lookup, struct arena *arena, bool *found, struct slice *value)
 {
-    struct fresh *fresh = lookup->rocks->fresh;
+    struct fresh *fresh = row_lookup->rocks->fresh;
     uint64_t hidden = fresh_hidden(fresh);
-    if (fresh_get(fresh, lookup->key, lookup->prefix, arena, found, value))
+    if (fresh_get(fresh, row_lookup->key, row_lookup->prefix, arena, found, value))
         return NULL;
-    struct error *err = lookup_tables(lookup, arena, found, value);
+    struct error *err = lookup_tables(row_lookup, arena, found, value);
     if (err != NULL || !*found || fresh_hidden(fresh) == hidden)
         return err;
-    bool is_fresh = fresh_get(fresh, lookup->key, lookup->prefix, arena, found, value);
+    bool is_fresh = fresh_get(fresh, row_lookup->key, row_lookup->prefix, arena, found, value);
     (void)is_fresh; /* else the tables' row was not hidden, or is not any more */
     return NULL;
 }
@@ -92,23 +92,23 @@ struct error *
 read_row(struct store *store, struct partition partition, enum row_kind kind, struct slice key,
          struct arena *arena, bool *found, struct slice *value)
 {
-    struct lookup lookup = {.rocks = rocks_of(store), .family = layout_family(kind)};
+    struct row_lookup row_lookup = {.rocks = rocks_of(store), .family = layout_family(kind)};
     struct slice prefix = partition_key(partition, arena);
-    lookup.key = layout_key(arena, kind, prefix, key);
-    lookup.prefix = 1 + prefix.length;
-    return lookup_copy(&lookup, arena, found, value);
+    row_lookup.key = layout_key(arena, kind, prefix, key);
+    row_lookup.prefix = 1 + prefix.length;
+    return lookup_copy(&row_lookup, arena, found, value);
 }
 
 struct error *
 read_guard(struct store *store, struct partition partition, struct arena *arena, uint64_t *guard)
 {
-    struct lookup lookup = {.rocks = rocks_of(store), .family = FAMILY_ORDERED};
-    lookup.key =
+    struct row_lookup row_lookup = {.rocks = rocks_of(store), .family = FAMILY_ORDERED};
+    row_lookup.key =
         layout_key(arena, LAYOUT_GUARD, partition_key(partition, arena), slice_of(NULL, 0));
-    lookup.prefix = lookup.key.length;
+    row_lookup.prefix = row_lookup.key.length;
     bool found;
     struct slice value;
-    struct error *err = lookup_copy(&lookup, arena, &found, &value);
+    struct error *err = lookup_copy(&row_lookup, arena, &found, &value);
     *guard = 0;
     if (err != NULL || !found)
         return err;

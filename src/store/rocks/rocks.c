@@ -25,24 +25,24 @@ static const struct store_engine rocks_engine = {
 };
 
 static void
-scrub_metrics_init(struct rocks_metrics *figures, struct metrics *metrics)
+scrub_metrics_init(struct rocks_metrics *counts, struct metrics *metrics)
 {
-    figures->damaged_reads = metrics_counter(metrics, "cadenza_store_damaged_reads_total",
-                                             "Reads that met damage and failed.", NULL);
-    figures->damaged_places =
+    counts->damaged_reads = metrics_counter(metrics, "cadenza_store_damaged_reads_total",
+                                            "Reads that met damage and failed.", NULL);
+    counts->damaged_places =
         metrics_gauge(metrics, "cadenza_store_damaged_places",
                       "Blocks and large values that are known to be damaged.", NULL);
-    figures->damaged_rows =
+    counts->damaged_rows =
         metrics_gauge(metrics, "cadenza_store_damaged_rows",
                       "Rows in damaged places, estimated from the size of their blocks.", NULL);
-    figures->damaged_runs =
+    counts->damaged_runs =
         metrics_gauge(metrics, "cadenza_store_damaged_runs",
                       "Runs that have rows in damaged places, at the most.", NULL);
-    figures->scrubs = metrics_counter(metrics, "cadenza_store_scrubs_total",
-                                      "Times that everything was read to find damage.", NULL);
-    figures->scrubbed_bytes = metrics_counter(metrics, "cadenza_store_scrubbed_bytes_total",
-                                              "Bytes of rows that were read for that.", NULL);
-    figures->scrub_age =
+    counts->scrubs = metrics_counter(metrics, "cadenza_store_scrubs_total",
+                                     "Times that everything was read to find damage.", NULL);
+    counts->scrubbed_bytes = metrics_counter(metrics, "cadenza_store_scrubbed_bytes_total",
+                                             "Bytes of rows that were read for that.", NULL);
+    counts->scrub_age =
         metrics_gauge(metrics, "cadenza_store_scrub_age_seconds",
                       "Since everything was read last, or since the start if it never was.", NULL);
 }
@@ -76,7 +76,7 @@ metrics_init(struct rocks *rocks, struct metrics *metrics)
 
 /* --- opening: what blocks --------------------------------------------------------------------- */
 
-struct opening {
+struct rocks_opening {
     struct rocks *rocks;
     struct arena *arena;
     struct wal_report log;
@@ -86,16 +86,16 @@ struct opening {
 
 /* Judges the log of a database that was made before; cuts an unfinished last write off. */
 static struct error *
-open_log(struct opening *opening)
+open_log(struct rocks_opening *rocks_opening)
 {
-    const struct folder *folder = opening->rocks->folder;
-    struct arena *arena = opening->arena;
-    struct error *err = wal_judge(folder, arena, &opening->log);
+    const struct folder *folder = rocks_opening->rocks->folder;
+    struct arena *arena = rocks_opening->arena;
+    struct error *err = wal_judge(folder, arena, &rocks_opening->log);
     if (err != NULL)
         return err;
-    if (opening->log.torn_file == NULL)
+    if (rocks_opening->log.torn_file == NULL)
         return NULL;
-    return wal_cut(folder->database, folder_join(arena, folder->path, "torn"), &opening->log,
+    return wal_cut(folder->database, folder_join(arena, folder->path, "torn"), &rocks_opening->log,
                    arena);
 }
 
@@ -111,13 +111,13 @@ close_database(void *argument)
 static void
 open_database(void *argument)
 {
-    struct opening *opening = argument;
-    struct rocks *rocks = opening->rocks;
+    struct rocks_opening *rocks_opening = argument;
+    struct rocks *rocks = rocks_opening->rocks;
     bool is_made = rocks->folder->identity.is_made;
-    check(rocks->tables.db == NULL && opening->err == NULL);
+    check(rocks->tables.db == NULL && rocks_opening->err == NULL);
     if (is_made)
-        opening->err = open_log(opening);
-    if (opening->err != NULL)
+        rocks_opening->err = open_log(rocks_opening);
+    if (rocks_opening->err != NULL)
         return;
     rocksdb_options_set_create_if_missing(rocks->setup.database, !is_made);
     rocksdb_options_set_create_missing_column_families(rocks->setup.database, !is_made);
@@ -125,11 +125,11 @@ open_database(void *argument)
     rocks->tables.db =
         setup_open(&rocks->setup, rocks->folder->database, false, rocks->tables.family, &failure);
     if (failure != NULL) {
-        opening->err = setup_error(opening->arena, failure, "open the database");
+        rocks_opening->err = setup_error(rocks_opening->arena, failure, "open the database");
         return;
     }
-    opening->err = large_judge(&rocks->tables, rocks->folder->database, opening->arena);
-    if (opening->err != NULL)
+    rocks_opening->err = large_judge(&rocks->tables, rocks->folder->database, rocks_opening->arena);
+    if (rocks_opening->err != NULL)
         close_database(rocks);
 }
 
@@ -137,33 +137,32 @@ static void
 note_number(void *context, uint64_t number)
 {
     struct rocks *rocks = context;
-    vector_push(&rocks->committer.numbers, number);
+    vector_push(&rocks->committer.ledger_numbers, number);
 }
 
 /* What the last process left in the ledger comes to the tables. */
 static void
 settle_ledger(void *argument)
 {
-    struct opening *opening = argument;
-    struct rocks *rocks = opening->rocks;
+    struct rocks_opening *rocks_opening = argument;
+    struct rocks *rocks = rocks_opening->rocks;
     char *failure = NULL;
     setup_thread();
     if (!ledger_replay(&rocks->tables, rocks->fresh, note_number, rocks, &failure) ||
         !ledger_settle_all(rocks, &failure))
-        opening->err = setup_error(opening->arena, failure, "settle the ledger");
+        rocks_opening->err = setup_error(rocks_opening->arena, failure, "settle the ledger");
 }
 
 static void
 raise_guards(void *argument)
 {
-    struct opening *opening = argument;
-    struct rocks *rocks = opening->rocks;
-    opening->err = committer_raise_guards(rocks, rocks->folder->identity.shard_count,
-                                          opening->seconds, opening->arena);
+    struct rocks_opening *rocks_opening = argument;
+    struct rocks *rocks = rocks_opening->rocks;
+    rocks_opening->err = committer_raise_guards(rocks, rocks->folder->identity.shard_count,
+                                                rocks_opening->seconds, rocks_opening->arena);
 }
 
-/* --- opening ------------------------------------------------------------------------------------
- */
+/* --- opening ---------------------------------------------------------------------------------- */
 
 static void
 report_log(const struct rocks *rocks, const struct wal_report *log)
@@ -186,26 +185,26 @@ pool_insist(void (*work)(void *argument), void *argument)
 
 /* Everything between the open database and the first commit. */
 static struct error *
-open_identity(struct rocks *rocks, struct opening *opening)
+open_identity(struct rocks *rocks, struct rocks_opening *rocks_opening)
 {
     struct folder_identity *identity = &rocks->folder->identity;
     check(rocks->tables.db != NULL && rocks->worker != NULL);
     identity->is_made = true;
     identity->was_closed = false;
     identity->format = FOLDER_FORMAT;
-    struct error *err = folder_save(rocks->folder, opening->arena);
+    struct error *err = folder_save(rocks->folder, rocks_opening->arena);
     if (err != NULL)
         return err;
-    pool_insist(settle_ledger, opening);
-    if (opening->err != NULL || !identity->raise_guards)
-        return opening->err;
-    err = pool_run(raise_guards, opening, opening->arena);
+    pool_insist(settle_ledger, rocks_opening);
+    if (rocks_opening->err != NULL || !identity->raise_guards)
+        return rocks_opening->err;
+    err = pool_run(raise_guards, rocks_opening, rocks_opening->arena);
     if (err == NULL)
-        err = opening->err;
+        err = rocks_opening->err;
     if (err != NULL)
         return err;
     identity->raise_guards = false;
-    return folder_save(rocks->folder, opening->arena);
+    return folder_save(rocks->folder, rocks_opening->arena);
 }
 
 static struct rocks *
@@ -260,16 +259,16 @@ rocks_open(const struct rocks_options *options, struct arena *arena, struct stor
     if (err != NULL)
         return err;
     struct rocks *rocks = rocks_new(options, folder);
-    struct opening opening = {
+    struct rocks_opening rocks_opening = {
         .rocks = rocks, .arena = arena, .seconds = (uint64_t)(clock_wall() / NS_PER_S)};
-    pool_insist(open_database, &opening);
-    if (opening.err != NULL) {
+    pool_insist(open_database, &rocks_opening);
+    if (rocks_opening.err != NULL) {
         rocks_free(rocks);
-        return error_wrap(opening.err, "data folder %s", options->path);
+        return error_wrap(rocks_opening.err, "data folder %s", options->path);
     }
-    report_log(rocks, &opening.log);
+    report_log(rocks, &rocks_opening.log);
     committer_init(rocks);
-    err = open_identity(rocks, &opening);
+    err = open_identity(rocks, &rocks_opening);
     if (err != NULL) {
         committer_stop(rocks);
         committer_free(rocks);
@@ -282,8 +281,7 @@ rocks_open(const struct rocks_options *options, struct arena *arena, struct stor
     return NULL;
 }
 
-/* --- closing ------------------------------------------------------------------------------------
- */
+/* --- closing ---------------------------------------------------------------------------------- */
 
 struct flushing {
     struct rocks *rocks;
@@ -365,8 +363,7 @@ rocks_close(struct store *store)
     rocks_free(rocks);
 }
 
-/* --- figures ------------------------------------------------------------------------------------
- */
+/* --- metrics ---------------------------------------------------------------------------------- */
 
 static uint64_t
 sum_property(const struct rocks *rocks, const char *name)

@@ -6,7 +6,7 @@
  *   2. An acknowledged commit is in the log and the log is synced. A last group that the machine
  * cut short is dropped and reported when the folder is opened; damage anywhere else in the log
  * refuses to open.
- *   3. After the first failed write or sync no commit is written until the store is opened anew.
+ *   3. After the first failed write or sync no commit is written until the store is opened again.
  * RocksDB may still move rows that were durable before into table files (it tries by itself when a
  * full disk has room again); the log that failed gets nothing more.
  *   4. A folder that came from a backup says so until somebody says that it caught up; its shards
@@ -85,8 +85,7 @@ bool rocks_is_restored(const struct store *store);
  * mark stays). */
 must_use struct error *rocks_set_caught_up(struct store *store, struct arena *arena);
 
-/* --- looking into a stopped folder
- * ------------------------------------------------------------------ */
+/* --- looking into a stopped folder ------------------------------------------------------------ */
 
 struct rocks_kind_count {
     const char *name; /* of the row kind; "guard" for guards */

@@ -151,7 +151,7 @@ run_commits(struct bench *bench, unsigned in_flight, uint64_t commits)
     bench->sequence += commits;
 }
 
-/* ---- figures ---- */
+/* ---- metrics ---- */
 
 static int
 compare_times(const void *a, const void *b)

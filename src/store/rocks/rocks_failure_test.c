@@ -18,7 +18,7 @@
 #include "base/check.h"
 #include "base/random.h"
 #include "base/test.h"
-#include "store/rocks/test_trial.h"
+#include "store/rocks/test_crash.h"
 
 #define WALK_SHARDS 3
 #define SEEDS_FEW   4 /* the default; with more (--seeds=) walks leave no call out */
@@ -31,18 +31,19 @@
 
 TEST(rocks_failure, what_was_acknowledged_survives_kill_nine)
 {
-    struct trial trial;
+    struct crash_fixture crash_fixture;
     struct random random;
     random_seed(&random, test_seed(0));
-    trial_begin(&trial, 8, UINT64_MAX / 2);
+    crash_begin(&crash_fixture, 8, UINT64_MAX / 2);
     for (int round = 0; round < 20; round++) {
-        struct trial_run run = {.kill_after = 1 + random_below(&random, 800)};
-        trial.fresh_bytes_max = round % 3 == 0 ? 64 << 20 : 0; /* or all of it is replayed */
-        EXPECT_EQ(trial_run(&trial, &run), TRIAL_KILLED);
-        EXPECT_TEXT(trial_judge(&trial, NULL), NULL);
+        struct crash_run run = {.kill_after = 1 + random_below(&random, 800)};
+        crash_fixture.fresh_bytes_max =
+            round % 3 == 0 ? 64 << 20 : 0; /* or all of it is replayed */
+        EXPECT_EQ(crash_run(&crash_fixture, &run), CRASH_KILLED);
+        EXPECT_TEXT(crash_judge(&crash_fixture, NULL), NULL);
     }
-    EXPECT(trial.acks > 20);
-    trial_end(&trial);
+    EXPECT(crash_fixture.acks > 20);
+    crash_end(&crash_fixture);
 }
 
 /* ---- walks ---- */
@@ -61,14 +62,14 @@ struct walk {
 static uint64_t
 count_once(const struct walk *walk)
 {
-    struct trial trial;
-    trial_begin(&trial, WALK_SHARDS, walk->steps);
-    trial.padding = walk->padding;
-    struct trial_run run = {.action = "none", .ending = walk->ending};
-    EXPECT_EQ(trial_run(&trial, &run), TRIAL_DONE);
-    EXPECT_EQ(trial.acks, WALK_SHARDS * walk->steps);
-    uint64_t calls = trial_calls(&trial);
-    trial_end(&trial);
+    struct crash_fixture crash_fixture;
+    crash_begin(&crash_fixture, WALK_SHARDS, walk->steps);
+    crash_fixture.padding = walk->padding;
+    struct crash_run run = {.action = "none", .ending = walk->ending};
+    EXPECT_EQ(crash_run(&crash_fixture, &run), CRASH_DONE);
+    EXPECT_EQ(crash_fixture.acks, WALK_SHARDS * walk->steps);
+    uint64_t calls = crash_calls(&crash_fixture);
+    crash_end(&crash_fixture);
     EXPECT(calls > (walk->ending == NULL ? 50 : 3));
     return calls;
 }
@@ -104,26 +105,28 @@ walk_first(uint64_t stride)
 static int
 walk_one(const struct walk *walk, uint64_t at, bool *is_reached)
 {
-    struct trial trial;
-    trial_begin(&trial, WALK_SHARDS, walk->steps);
-    trial.openings = walk->openings;
-    trial.padding = walk->padding;
-    struct trial_run run = {.action = walk->action, .at = at, .ending = walk->ending, .seed = at};
-    int end = trial_run(&trial, &run);
-    const char *complaint = trial_judge(&trial, NULL);
-    bool is_end = end == TRIAL_DONE || end == TRIAL_CLOSED || end == TRIAL_POWER;
+    struct crash_fixture crash_fixture;
+    crash_begin(&crash_fixture, WALK_SHARDS, walk->steps);
+    crash_fixture.openings = walk->openings;
+    crash_fixture.padding = walk->padding;
+    struct crash_run run = {.action = walk->action, .at = at, .ending = walk->ending, .seed = at};
+    int end = crash_run(&crash_fixture, &run);
+    const char *complaint = crash_judge(&crash_fixture, NULL);
+    bool is_end = end == CRASH_DONE || end == CRASH_CLOSED || end == CRASH_POWER;
     if (complaint != NULL || !is_end) {
         char sentence[4608]; /* the words, and room for ours */
         snprintf(sentence, sizeof sentence,
                  "%s at call %" PRIu64 ": %s; the process ended with %d: %s", walk->action, at,
-                 complaint == NULL ? "nothing is lost" : complaint, end, trial_words(&trial));
-        trial_end(&trial);
+                 complaint == NULL ? "nothing is lost" : complaint, end,
+                 crash_output(&crash_fixture));
+        crash_end(&crash_fixture);
         TEST_FAIL("%s", sentence);
     }
-    *is_reached = end == TRIAL_POWER || trial_calls(&trial) >= at;
+    *is_reached = end == CRASH_POWER || crash_calls(&crash_fixture) >= at;
     if (walk->torn != NULL)
-        *walk->torn += access(arena_format(trial.arena, "%s/torn", trial.data), F_OK) == 0;
-    trial_end(&trial);
+        *walk->torn +=
+            access(arena_format(crash_fixture.arena, "%s/torn", crash_fixture.data), F_OK) == 0;
+    crash_end(&crash_fixture);
     return end;
 }
 
@@ -135,8 +138,8 @@ TEST(rocks_failure, what_was_acknowledged_survives_a_power_cut_at_any_call)
     for (uint64_t at = walk_first(stride); at <= calls; at += stride, tries++) {
         bool is_reached;
         int end = walk_one(&walk, at, &is_reached);
-        EXPECT(end == TRIAL_POWER || end == TRIAL_DONE); /* may make fewer calls */
-        cuts += end == TRIAL_POWER;
+        EXPECT(end == CRASH_POWER || end == CRASH_DONE); /* may make fewer calls */
+        cuts += end == CRASH_POWER;
     }
     EXPECT(cuts > tries / 2);
 }
@@ -160,14 +163,14 @@ TEST(rocks_failure, groups_that_a_power_cut_tears_are_cut_off)
 static bool
 is_lied_to(uint64_t at)
 {
-    struct trial trial;
-    trial_begin(&trial, WALK_SHARDS, WALK_STEPS);
-    struct trial_run run = {.action = "lie", .at = at};
-    int end = trial_run(&trial, &run);
-    bool is_tried = end == TRIAL_POWER && trial.acks > 0;
-    bool is_seen = is_tried && trial_judge(&trial, NULL) != NULL;
-    trial_end(&trial);
-    EXPECT(end == TRIAL_POWER || end == TRIAL_DONE);
+    struct crash_fixture crash_fixture;
+    crash_begin(&crash_fixture, WALK_SHARDS, WALK_STEPS);
+    struct crash_run run = {.action = "lie", .at = at};
+    int end = crash_run(&crash_fixture, &run);
+    bool is_tried = end == CRASH_POWER && crash_fixture.acks > 0;
+    bool is_seen = is_tried && crash_judge(&crash_fixture, NULL) != NULL;
+    crash_end(&crash_fixture);
+    EXPECT(end == CRASH_POWER || end == CRASH_DONE);
     EXPECT(is_seen || !is_tried);
     return is_tried;
 }
@@ -182,14 +185,14 @@ TEST(rocks_failure, a_disk_that_lies_about_syncs_is_found_out)
     EXPECT(is_tried);
 }
 
-/* One call fails; the store says so, is opened anew, and everything goes on to the end. */
+/* One call fails; the store says so, is opened again, and everything goes on to the end. */
 static void
 walk_errors(const struct walk *walk, uint64_t stride)
 {
     uint64_t calls = count_calls(walk), tries = 0, reached = 0;
     for (uint64_t at = walk_first(stride); at <= calls; at += stride) {
         bool is_reached;
-        EXPECT_EQ(walk_one(walk, at, &is_reached), TRIAL_DONE);
+        EXPECT_EQ(walk_one(walk, at, &is_reached), CRASH_DONE);
         reached += is_reached;
         tries++;
     }
@@ -226,7 +229,7 @@ TEST(rocks_failure, a_disk_that_stays_full_loses_nothing)
     uint64_t calls = count_calls(&walk), stride = walk_stride(8);
     for (uint64_t at = walk_first(stride); at <= calls; at += stride) {
         bool is_reached;
-        EXPECT(walk_one(&walk, at, &is_reached) != TRIAL_POWER);
+        EXPECT(walk_one(&walk, at, &is_reached) != CRASH_POWER);
     }
 }
 
@@ -288,31 +291,31 @@ make_small_disk(const char *folder)
 /* In a process of its own: fills the disk, makes it larger, goes on. Its exit code is the answer.
  */
 static int
-fill_small_disk(struct trial *trial)
+fill_small_disk(struct crash_fixture *crash_fixture)
 {
-    make_small_disk(trial->folder);
-    struct trial_run run = {.action = NULL};
-    int first = trial_run(trial, &run);
-    bool has_room_left = trial->acks >= 8 * 2000;
-    if (first != TRIAL_CLOSED || trial->acks == 0 || has_room_left)
+    make_small_disk(crash_fixture->folder);
+    struct crash_run run = {.action = NULL};
+    int first = crash_run(crash_fixture, &run);
+    bool has_room_left = crash_fixture->acks >= 8 * 2000;
+    if (first != CRASH_CLOSED || crash_fixture->acks == 0 || has_room_left)
         return 10 + first;
-    int failed = mount("tmpfs", trial->folder, "tmpfs", MS_REMOUNT, "size=256m");
+    int failed = mount("tmpfs", crash_fixture->folder, "tmpfs", MS_REMOUNT, "size=256m");
     check_that(failed == 0, "remount: %s", strerror(errno));
-    return trial_run(trial, &run);
+    return crash_run(crash_fixture, &run);
 }
 
 TEST(rocks_failure, a_full_disk_stops_the_store_and_room_lets_it_go_on)
 {
-    struct trial trial;
-    trial_begin(&trial, 8, 2000);
+    struct crash_fixture crash_fixture;
+    crash_begin(&crash_fixture, 8, 2000);
     fflush(stdout);
     pid_t child = fork();
     EXPECT(child >= 0);
     if (child == 0)
-        _exit(fill_small_disk(&trial));
+        _exit(fill_small_disk(&crash_fixture));
     int status;
     EXPECT(waitpid(child, &status, 0) == child);
     EXPECT(WIFEXITED(status));
-    EXPECT_EQ(WEXITSTATUS(status), TRIAL_DONE);
-    trial_end(&trial);
+    EXPECT_EQ(WEXITSTATUS(status), CRASH_DONE);
+    crash_end(&crash_fixture);
 }

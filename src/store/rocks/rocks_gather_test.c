@@ -6,7 +6,7 @@
 #include "base/test.h"
 #include "fiber/clock.h"
 #include "store/rocks/inside.h"
-#include "store/rocks/test_place.h"
+#include "store/rocks/test_fixture.h"
 
 #define SYNC (4 * NS_PER_MS)
 
@@ -19,22 +19,22 @@ fdatasync(int descriptor)
 }
 
 /* A disk whose groups have long taken SYNC. */
-static struct gathering
+static struct group_wait
 slow_disk(void)
 {
-    return (struct gathering){.usual = SYNC};
+    return (struct group_wait){.usual = SYNC};
 }
 
 /* The time that it waits in all, if so many come with each step of it. */
 static int64_t
-wait_for(struct gathering *gathering, size_t answered, const size_t *came, size_t steps)
+wait_for(struct group_wait *group_wait, size_t answered, const size_t *came, size_t steps)
 {
     int64_t waited = 0;
     size_t all = 0;
-    if (!gather_begin(gathering, answered, SYNC))
+    if (!gather_begin(group_wait, answered, SYNC))
         return 0;
     for (size_t i = 0;; i++) {
-        int64_t step = gather_next(gathering, all);
+        int64_t step = gather_next(group_wait, all);
         if (step == 0)
             return waited;
         waited += step;
@@ -44,36 +44,36 @@ wait_for(struct gathering *gathering, size_t answered, const size_t *came, size_
 
 TEST(rocks_gather, it_waits_until_those_who_were_answered_are_back)
 {
-    struct gathering gathering = slow_disk();
+    struct group_wait group_wait = slow_disk();
     static const size_t at_once[] = {3, 5}, late[] = {0, 0, 1, 1, 2, 1, 1, 1, 1};
-    EXPECT_EQ(wait_for(&gathering, 8, at_once, 2), SYNC / 8);
-    EXPECT_EQ(wait_for(&gathering, 8, late, array_length(late)), SYNC / 16 * 9);
-    EXPECT_EQ(wait_for(&gathering, 8, at_once, 2), SYNC / 8); /* it still does */
+    EXPECT_EQ(wait_for(&group_wait, 8, at_once, 2), SYNC / 8);
+    EXPECT_EQ(wait_for(&group_wait, 8, late, array_length(late)), SYNC / 16 * 9);
+    EXPECT_EQ(wait_for(&group_wait, 8, at_once, 2), SYNC / 8); /* it still does */
 }
 
 TEST(rocks_gather, it_waits_on_only_while_they_come)
 {
-    struct gathering gathering = slow_disk();
+    struct group_wait group_wait = slow_disk();
     static const size_t most[] = {6}, one_by_one[] = {16, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
-    EXPECT_EQ(wait_for(&gathering, 8, most, 1), SYNC / 16 * 5);
-    EXPECT_EQ(wait_for(&gathering, 32, one_by_one, array_length(one_by_one)), SYNC / 16 * 12);
+    EXPECT_EQ(wait_for(&group_wait, 8, most, 1), SYNC / 16 * 5);
+    EXPECT_EQ(wait_for(&group_wait, 32, one_by_one, array_length(one_by_one)), SYNC / 16 * 12);
 }
 
 /* As many as come in any time of that length: a third of those that came during a sync. */
-TEST(rocks_gather, whoever_comes_by_chance_is_not_waited_for_again_soon)
+TEST(rocks_gather, callers_that_come_by_chance_are_not_waited_for_again_soon)
 {
-    struct gathering gathering = slow_disk();
+    struct group_wait group_wait = slow_disk();
     static const size_t by_chance[] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
     int64_t waited = 0;
     for (int i = 0; i < 160; i++)
-        waited += wait_for(&gathering, 16, by_chance, array_length(by_chance));
+        waited += wait_for(&group_wait, 16, by_chance, array_length(by_chance));
     EXPECT_EQ(waited, 10 * (SYNC / 16 * 5));
 }
 
 TEST(rocks_gather, nobody_is_waited_for_on_a_fast_disk_or_by_one_alone)
 {
-    struct gathering fast = {.usual = NS_PER_MS / 2};
-    struct gathering slow = slow_disk();
+    struct group_wait fast = {.usual = NS_PER_MS / 2};
+    struct group_wait slow = slow_disk();
     EXPECT(!gather_begin(&fast, 16, NS_PER_MS / 2));
     EXPECT(!gather_begin(&fast, 16, 100 * NS_PER_MS)); /* once, it stood still */
     EXPECT(!gather_begin(&slow, 1, SYNC));
@@ -84,9 +84,9 @@ TEST(rocks_gather, nobody_is_waited_for_on_a_fast_disk_or_by_one_alone)
 
 /* A load as in rocks_test: nothing is lost, and nobody waits for ever. */
 static void
-run_slow_load(struct place *place)
+run_slow_load(struct rocks_fixture *rocks_fixture)
 {
-    struct load load = {.store = place_open(place), .shards = 8, .steps = 100};
+    struct load load = {.store = rocks_fixture_open(rocks_fixture), .shards = 8, .steps = 100};
     load_run(&load);
     EXPECT(!load.has_failed);
     struct rocks_stats stats;
@@ -94,12 +94,12 @@ run_slow_load(struct place *place)
     EXPECT(stats.gathered > 0);
     EXPECT_EQ(stats.commits, 8 * 100 + 8);
     store_close(load.store);
-    load.store = place_open(place);
-    EXPECT_TEXT(load_verify(load.store, 8, load.acked, place->arena), NULL);
+    load.store = rocks_fixture_open(rocks_fixture);
+    EXPECT_TEXT(load_verify(load.store, 8, load.acked, rocks_fixture->arena), NULL);
     store_close(load.store);
 }
 
 TEST(rocks_gather, a_load_on_a_slow_disk_leaves_exactly_its_rows)
 {
-    place_run(run_slow_load);
+    rocks_fixture_run(run_slow_load);
 }

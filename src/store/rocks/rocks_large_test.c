@@ -8,7 +8,7 @@
 #include "base/test.h"
 #include "store/key.h"
 #include "store/rocks/rocks.h"
-#include "store/rocks/test_place.h"
+#include "store/rocks/test_fixture.h"
 
 #define SHARD PARTITION_OF_SHARD(1)
 
@@ -33,15 +33,14 @@ number_of(struct slice key)
     return number;
 }
 
-/* --- any rows ----------------------------------------------------------------------------------
- */
+/* --- any rows --------------------------------------------------------------------------------- */
 
 #define KEYS  400
 #define STEPS 1500
 
 /* A store, and what should be in it. */
 struct pair {
-    struct place *place;
+    struct rocks_fixture *rocks_fixture;
     struct store *store;
     struct random random;
     struct arena *arena;    /* of a step */
@@ -64,7 +63,7 @@ put_some(struct pair *pair)
         if (pair->lengths[key] != 0)
             continue; /* history is put once */
         pair->lengths[key] = lengths[below(pair, array_length(lengths))];
-        batch_put(batch, ROW_HISTORY, place_key(pair->place, key),
+        batch_put(batch, ROW_HISTORY, rocks_fixture_key(pair->rocks_fixture, key),
                   value_of(key, pair->lengths[key], pair->arena));
     }
     if (batch->count > 0)
@@ -76,8 +75,8 @@ delete_some(struct pair *pair)
 {
     uint64_t from = below(pair, KEYS), to = from + below(pair, 60);
     struct batch *batch = batch_new(pair->arena, SHARD, 1);
-    batch_delete_range(batch, ROW_HISTORY, place_key(pair->place, from),
-                       place_key(pair->place, to + 1));
+    batch_delete_range(batch, ROW_HISTORY, rocks_fixture_key(pair->rocks_fixture, from),
+                       rocks_fixture_key(pair->rocks_fixture, to + 1));
     for (uint64_t key = from; key <= to && key < KEYS; key++)
         pair->lengths[key] = 0;
     EXPECT_OK(store_commit(pair->store, batch, 1, pair->arena));
@@ -97,8 +96,8 @@ scan_some(struct pair *pair)
     struct rows rows;
     struct scan scan = {.partition = SHARD,
                         .kind = ROW_HISTORY,
-                        .from = place_key(pair->place, from),
-                        .to = place_key(pair->place, to),
+                        .from = rocks_fixture_key(pair->rocks_fixture, from),
+                        .to = rocks_fixture_key(pair->rocks_fixture, to),
                         .is_backward = below(pair, 2) == 0,
                         .rows_max = below(pair, 3) == 0 ? 1 + below(pair, 30) : 0};
     EXPECT_OK(store_scan(pair->store, &scan, pair->arena, &rows));
@@ -123,8 +122,8 @@ get_some(struct pair *pair)
     uint64_t key = below(pair, KEYS);
     bool found;
     struct slice value;
-    EXPECT_OK(store_get(pair->store, SHARD, ROW_HISTORY, place_key(pair->place, key), pair->arena,
-                        &found, &value));
+    EXPECT_OK(store_get(pair->store, SHARD, ROW_HISTORY,
+                        rocks_fixture_key(pair->rocks_fixture, key), pair->arena, &found, &value));
     EXPECT_EQ(found, pair->lengths[key] != 0);
     if (found)
         EXPECT(slice_equal(value, value_of(key, pair->lengths[key], pair->arena)));
@@ -146,17 +145,17 @@ do_some(struct pair *pair)
         EXPECT_OK(rocks_flush(pair->store, pair->arena));
     else {
         store_close(pair->store);
-        pair->store = place_open(pair->place);
+        pair->store = rocks_fixture_open(pair->rocks_fixture);
     }
 }
 
 /* Method: rows below and above the size that makes them large, on their way and flushed, read in
  * both directions by loops, which read no disk, and by threads. */
 static void
-run_any_rows(struct place *place)
+run_any_rows(struct rocks_fixture *rocks_fixture)
 {
-    struct pair pair = {.place = place, .store = place_open(place)};
-    place_put(place, pair.store, SHARD, ROW_RUN, 1); /* the guard is 1 */
+    struct pair pair = {.rocks_fixture = rocks_fixture, .store = rocks_fixture_open(rocks_fixture)};
+    rocks_fixture_put(rocks_fixture, pair.store, SHARD, ROW_RUN, 1); /* the guard is 1 */
     random_seed(&pair.random, test_seed(0));
     for (int i = 0; i < STEPS; i++) {
         pair.arena = arena_new(0);
@@ -171,11 +170,10 @@ run_any_rows(struct place *place)
 
 TEST(rocks_large, rows_of_any_size_are_read_as_they_were_put)
 {
-    place_run(run_any_rows);
+    rocks_fixture_run(run_any_rows);
 }
 
-/* --- room --------------------------------------------------------------------------------------
- */
+/* --- room ------------------------------------------------------------------------------------- */
 
 #define PORTION   64 /* rows that come together */
 #define KEPT      4  /* of them stay, the others go later */
@@ -185,15 +183,17 @@ TEST(rocks_large, rows_of_any_size_are_read_as_they_were_put)
 #define DISK_MAX  ((uint64_t)100 << 20) /* they are 250 MB, and 22 MB of them live */
 
 static void
-add_portion(struct place *place, struct store *store, uint64_t portion)
+add_portion(struct rocks_fixture *rocks_fixture, struct store *store, uint64_t portion)
 {
     scoped(arena_drop) struct arena *arena = arena_new(0);
     struct batch *batch = batch_new(arena, SHARD, 1);
     for (uint64_t key = portion * PORTION; key < (portion + 1) * PORTION; key++)
-        batch_put(batch, ROW_HISTORY, place_key(place, key), value_of(key, ROW_BYTES, arena));
+        batch_put(batch, ROW_HISTORY, rocks_fixture_key(rocks_fixture, key),
+                  value_of(key, ROW_BYTES, arena));
     if (portion >= LATER)
-        batch_delete_range(batch, ROW_HISTORY, place_key(place, (portion - LATER) * PORTION + KEPT),
-                           place_key(place, (portion - LATER + 1) * PORTION));
+        batch_delete_range(batch, ROW_HISTORY,
+                           rocks_fixture_key(rocks_fixture, (portion - LATER) * PORTION + KEPT),
+                           rocks_fixture_key(rocks_fixture, (portion - LATER + 1) * PORTION));
     EXPECT_OK(store_commit(store, batch, 1, arena));
 }
 
@@ -206,15 +206,15 @@ disk_bytes(const struct store *store)
 }
 
 static void
-expect_portions(struct place *place, struct store *store, uint64_t portions)
+expect_portions(struct rocks_fixture *rocks_fixture, struct store *store, uint64_t portions)
 {
     for (uint64_t portion = 0; portion < portions; portion++) {
         scoped(arena_drop) struct arena *arena = arena_new(0);
         struct rows rows;
         struct scan scan = {.partition = SHARD,
                             .kind = ROW_HISTORY,
-                            .from = place_key(place, portion * PORTION),
-                            .to = place_key(place, (portion + 1) * PORTION)};
+                            .from = rocks_fixture_key(rocks_fixture, portion * PORTION),
+                            .to = rocks_fixture_key(rocks_fixture, (portion + 1) * PORTION)};
         EXPECT_OK(store_scan(store, &scan, arena, &rows));
         EXPECT_EQ(rows.count, portion + LATER < portions ? KEPT : PORTION);
         for (size_t i = 0; i < rows.count; i++) {
@@ -225,27 +225,27 @@ expect_portions(struct place *place, struct store *store, uint64_t portions)
     }
 }
 
-/* Method: a few rows of each portion stay for ever. Whoever only deletes files in which nothing
- * lives would keep them all. */
+/* Method: a few rows of each portion stay for ever. An engine that only deletes files in which
+ * nothing lives would keep them all. */
 static void
-run_room(struct place *place)
+run_room(struct rocks_fixture *rocks_fixture)
 {
-    struct store *store = place_open(place);
-    place_put(place, store, SHARD, ROW_RUN, 1);
+    struct store *store = rocks_fixture_open(rocks_fixture);
+    rocks_fixture_put(rocks_fixture, store, SHARD, ROW_RUN, 1);
     uint64_t portions = 0;
     while (portions < PORTIONS || (disk_bytes(store) > DISK_MAX && portions < 2 * PORTIONS))
-        add_portion(place, store, portions++);
+        add_portion(rocks_fixture, store, portions++);
     printf("  %" PRIu64 " MB on disk after %" PRIu64 " MB\n", disk_bytes(store) >> 20,
            portions * PORTION * ROW_BYTES >> 20);
     EXPECT(disk_bytes(store) <= DISK_MAX);
-    expect_portions(place, store, portions);
+    expect_portions(rocks_fixture, store, portions);
     store_close(store);
-    store = place_open(place);
-    expect_portions(place, store, portions);
+    store = rocks_fixture_open(rocks_fixture);
+    expect_portions(rocks_fixture, store, portions);
     store_close(store);
 }
 
 TEST(rocks_large, room_of_deleted_rows_comes_back_though_their_neighbours_stay)
 {
-    place_run(run_room);
+    rocks_fixture_run(run_room);
 }

@@ -10,7 +10,7 @@
 #include "fiber/clock.h"
 #include "fiber/fiber.h"
 #include "store/key.h"
-#include "store/rocks/test_place.h"
+#include "store/rocks/test_fixture.h"
 #include "store/rocks/test_wal.h"
 
 #define ROWS       2000
@@ -21,18 +21,18 @@
 
 /* Rows of histories in a table of many blocks, some of them large; runs in the other family. */
 static void
-fill(struct place *place)
+fill(struct rocks_fixture *rocks_fixture)
 {
-    struct store *store = place_open(place);
+    struct store *store = rocks_fixture_open(rocks_fixture);
     uint8_t bytes[10000];
     for (size_t i = 0; i < sizeof bytes; i++)
         bytes[i] = (uint8_t)(i * i >> 3);
     for (uint64_t i = 0; i < ROWS; i++) {
-        struct batch *batch = batch_new(place->arena, PARTITION_OF_SHARD(1), 1);
+        struct batch *batch = batch_new(rocks_fixture->arena, PARTITION_OF_SHARD(1), 1);
         bool is_large = i % (ROWS / LARGE_ROWS) == 0;
-        batch_put(batch, ROW_HISTORY, place_key(place, i),
+        batch_put(batch, ROW_HISTORY, rocks_fixture_key(rocks_fixture, i),
                   slice_of(bytes, is_large ? sizeof bytes : ROW_BYTES));
-        EXPECT_OK(store_commit(store, batch, i == 0 ? 0 : 1, place->arena));
+        EXPECT_OK(store_commit(store, batch, i == 0 ? 0 : 1, rocks_fixture->arena));
     }
     store_close(store);
 }
@@ -52,22 +52,23 @@ flip(const char *path, long at, int count)
 }
 
 static struct store *
-open_scrubbed(struct place *place, struct metrics *metrics)
+open_scrubbed(struct rocks_fixture *rocks_fixture, struct metrics *metrics)
 {
-    struct rocks_options options = load_options(place->data);
+    struct rocks_options options = load_options(rocks_fixture->data);
     struct store *store;
     options.scrub_interval = INTERVAL;
     options.metrics = metrics;
-    EXPECT_OK(rocks_open(&options, place->arena, &store));
+    EXPECT_OK(rocks_open(&options, rocks_fixture->arena, &store));
     return store;
 }
 
 static int64_t
-figure(struct place *place, struct metrics *metrics, const char *name)
+metric_value(struct rocks_fixture *rocks_fixture, struct metrics *metrics, const char *name)
 {
-    struct slice all = metrics_render(metrics, place->arena);
-    char *text = arena_format(place->arena, "\n%.*s", (int)all.length, (const char *)all.data);
-    char *at = strstr(text, arena_format(place->arena, "\n%s ", name));
+    struct slice all = metrics_render(metrics, rocks_fixture->arena);
+    char *text =
+        arena_format(rocks_fixture->arena, "\n%.*s", (int)all.length, (const char *)all.data);
+    char *at = strstr(text, arena_format(rocks_fixture->arena, "\n%s ", name));
     check_that(at != NULL, "%s", name);
     long long value = -1;
     int got = sscanf(at + strlen(name) + 2, "%lld", &value);
@@ -77,47 +78,50 @@ figure(struct place *place, struct metrics *metrics, const char *name)
 
 /* So many whole passes more. */
 static void
-await_passes(struct place *place, struct metrics *metrics, int64_t count)
+await_passes(struct rocks_fixture *rocks_fixture, struct metrics *metrics, int64_t count)
 {
     int64_t begun = clock_monotonic();
-    int64_t wanted = figure(place, metrics, "cadenza_store_scrubs_total") + count;
-    while (figure(place, metrics, "cadenza_store_scrubs_total") < wanted) {
+    int64_t wanted = metric_value(rocks_fixture, metrics, "cadenza_store_scrubs_total") + count;
+    while (metric_value(rocks_fixture, metrics, "cadenza_store_scrubs_total") < wanted) {
         EXPECT(clock_monotonic() < begun + PATIENCE);
-        EXPECT_OK(fiber_sleep(10 * NS_PER_MS, place->arena));
+        EXPECT_OK(fiber_sleep(10 * NS_PER_MS, rocks_fixture->arena));
     }
 }
 
 static void
-run_whole(struct place *place)
+run_whole(struct rocks_fixture *rocks_fixture)
 {
-    fill(place);
+    fill(rocks_fixture);
     struct metrics *metrics = metrics_new();
-    struct store *store = open_scrubbed(place, metrics);
-    await_passes(place, metrics, 2);
-    EXPECT(rocks_damage(store, place->arena) == NULL);
-    EXPECT_EQ(figure(place, metrics, "cadenza_store_damaged_places"), 0);
-    EXPECT(figure(place, metrics, "cadenza_store_scrubbed_bytes_total") >= ROWS * ROW_BYTES);
-    EXPECT_OK(
-        rocks_backup(store, arena_format(place->arena, "%s/backup", place->folder), place->arena));
+    struct store *store = open_scrubbed(rocks_fixture, metrics);
+    await_passes(rocks_fixture, metrics, 2);
+    EXPECT(rocks_damage(store, rocks_fixture->arena) == NULL);
+    EXPECT_EQ(metric_value(rocks_fixture, metrics, "cadenza_store_damaged_places"), 0);
+    EXPECT(metric_value(rocks_fixture, metrics, "cadenza_store_scrubbed_bytes_total") >=
+           ROWS * ROW_BYTES);
+    EXPECT_OK(rocks_backup(store,
+                           arena_format(rocks_fixture->arena, "%s/backup", rocks_fixture->folder),
+                           rocks_fixture->arena));
     store_close(store);
     metrics_free(metrics);
 }
 
 TEST(rocks_scrub, a_store_that_is_whole_has_no_damage)
 {
-    place_run(run_whole);
+    rocks_fixture_run(run_whole);
 }
 
 /* How many of the rows can be read. */
 static unsigned
-count_readable(struct place *place, struct store *store)
+count_readable(struct rocks_fixture *rocks_fixture, struct store *store)
 {
     unsigned readable = 0;
     for (uint64_t i = 0; i < ROWS; i++) {
         bool found;
         struct slice value;
-        struct error *err = store_get(store, PARTITION_OF_SHARD(1), ROW_HISTORY,
-                                      place_key(place, i), place->arena, &found, &value);
+        struct error *err =
+            store_get(store, PARTITION_OF_SHARD(1), ROW_HISTORY,
+                      rocks_fixture_key(rocks_fixture, i), rocks_fixture->arena, &found, &value);
         EXPECT(err != NULL ? err->kind == ERR_CORRUPT : found);
         readable += err == NULL;
     }
@@ -125,10 +129,10 @@ count_readable(struct place *place, struct store *store)
 }
 
 static void
-expect_backup_refused(struct place *place, struct store *store)
+expect_backup_refused(struct rocks_fixture *rocks_fixture, struct store *store)
 {
-    char *folder = arena_format(place->arena, "%s/backup", place->folder);
-    struct error *err = rocks_backup(store, folder, place->arena);
+    char *folder = arena_format(rocks_fixture->arena, "%s/backup", rocks_fixture->folder);
+    struct error *err = rocks_backup(store, folder, rocks_fixture->arena);
     EXPECT_KIND(err, ERR_CORRUPT);
     EXPECT(strstr(err->message, "what was copied is damaged, and was not kept") != NULL);
     EXPECT(access(folder, F_OK) != 0);
@@ -137,144 +141,145 @@ expect_backup_refused(struct place *place, struct store *store)
 /* Eight bytes of two blocks: both are found, the rows behind them are read, the estimate is near.
  */
 static void
-run_table(struct place *place)
+run_table(struct rocks_fixture *rocks_fixture)
 {
-    fill(place);
-    char *table = place_find_file(place->arena, place->data, ".sst");
+    fill(rocks_fixture);
+    char *table = rocks_fixture_find_file(rocks_fixture->arena, rocks_fixture->data, ".sst");
     long size = wal_size(table);
     flip(table, size / 4, 8);
     flip(table, size / 2, 8);
     struct metrics *metrics = metrics_new();
-    struct store *store = open_scrubbed(place, metrics);
-    await_passes(place, metrics, 2);
-    const char *damage = rocks_damage(store, place->arena);
+    struct store *store = open_scrubbed(rocks_fixture, metrics);
+    await_passes(rocks_fixture, metrics, 2);
+    const char *damage = rocks_damage(store, rocks_fixture->arena);
     EXPECT(damage != NULL && strstr(damage, strrchr(table, '/') + 1) != NULL);
     EXPECT(strstr(damage, " places, about ") != NULL);
     EXPECT(strstr(damage, "shard 1") != NULL);
-    int64_t places = figure(place, metrics, "cadenza_store_damaged_places");
+    int64_t places = metric_value(rocks_fixture, metrics, "cadenza_store_damaged_places");
     EXPECT(places >= 2); /* more if eight bytes are of two blocks */
-    EXPECT_EQ(figure(place, metrics, "cadenza_store_damaged_reads_total"), 0);
-    unsigned lost = ROWS - count_readable(place, store);
-    int64_t about = figure(place, metrics, "cadenza_store_damaged_rows");
+    EXPECT_EQ(metric_value(rocks_fixture, metrics, "cadenza_store_damaged_reads_total"), 0);
+    unsigned lost = ROWS - count_readable(rocks_fixture, store);
+    int64_t about = metric_value(rocks_fixture, metrics, "cadenza_store_damaged_rows");
     EXPECT(lost > 0 && about >= lost / 2 && about <= lost * 2);
-    EXPECT_EQ(figure(place, metrics, "cadenza_store_damaged_reads_total"), lost);
-    EXPECT_EQ(figure(place, metrics, "cadenza_store_damaged_places"), places);
-    EXPECT(figure(place, metrics, "cadenza_store_scrubbed_bytes_total") >
+    EXPECT_EQ(metric_value(rocks_fixture, metrics, "cadenza_store_damaged_reads_total"), lost);
+    EXPECT_EQ(metric_value(rocks_fixture, metrics, "cadenza_store_damaged_places"), places);
+    EXPECT(metric_value(rocks_fixture, metrics, "cadenza_store_scrubbed_bytes_total") >
            2 * (ROWS - lost) * ROW_BYTES);
-    expect_backup_refused(place, store);
+    expect_backup_refused(rocks_fixture, store);
     store_close(store);
     metrics_free(metrics);
 }
 
 TEST(rocks_scrub, damage_in_a_table_is_found_before_somebody_reads_it)
 {
-    place_run(run_table);
+    rocks_fixture_run(run_table);
 }
 
 static void
-run_large(struct place *place)
+run_large(struct rocks_fixture *rocks_fixture)
 {
-    fill(place);
-    char *file = place_find_file(place->arena, place->data, ".blob");
+    fill(rocks_fixture);
+    char *file = rocks_fixture_find_file(rocks_fixture->arena, rocks_fixture->data, ".blob");
     flip(file, wal_size(file) / 2, 8);
     struct metrics *metrics = metrics_new();
-    struct store *store = open_scrubbed(place, metrics);
-    await_passes(place, metrics, 2);
-    const char *damage = rocks_damage(store, place->arena);
+    struct store *store = open_scrubbed(rocks_fixture, metrics);
+    await_passes(rocks_fixture, metrics, 2);
+    const char *damage = rocks_damage(store, rocks_fixture->arena);
     EXPECT(damage != NULL && strstr(damage, "large values (1 place, about 1 rows") != NULL);
-    EXPECT_EQ(count_readable(place, store), ROWS - 1);
-    expect_backup_refused(place, store);
+    EXPECT_EQ(count_readable(rocks_fixture, store), ROWS - 1);
+    expect_backup_refused(rocks_fixture, store);
     store_close(store);
     metrics_free(metrics);
 }
 
 TEST(rocks_scrub, damage_of_a_large_value_is_found_before_somebody_reads_it)
 {
-    place_run(run_large);
+    rocks_fixture_run(run_large);
 }
 
 /* Without passes a read tells. */
 static void
-run_read(struct place *place)
+run_read(struct rocks_fixture *rocks_fixture)
 {
-    fill(place);
-    char *table = place_find_file(place->arena, place->data, ".sst");
+    fill(rocks_fixture);
+    char *table = rocks_fixture_find_file(rocks_fixture->arena, rocks_fixture->data, ".sst");
     flip(table, wal_size(table) / 2, 8);
-    struct store *store = place_open(place);
-    EXPECT(rocks_damage(store, place->arena) == NULL);
-    EXPECT(count_readable(place, store) < ROWS);
-    const char *damage = rocks_damage(store, place->arena);
+    struct store *store = rocks_fixture_open(rocks_fixture);
+    EXPECT(rocks_damage(store, rocks_fixture->arena) == NULL);
+    EXPECT(count_readable(rocks_fixture, store) < ROWS);
+    const char *damage = rocks_damage(store, rocks_fixture->arena);
     EXPECT(damage != NULL && strstr(damage, strrchr(table, '/') + 1) != NULL);
     store_close(store);
 }
 
 TEST(rocks_scrub, a_read_that_meets_damage_tells_of_it)
 {
-    place_run(run_read);
+    rocks_fixture_run(run_read);
 }
 
 /* ---- runs ---- */
 
 /* As engine/run has them: a current-run row is the beginning of the key of a run. */
 static struct slice
-run_key(struct place *place, uint64_t number, bool is_current)
+run_key(struct rocks_fixture *rocks_fixture, uint64_t number, bool is_current)
 {
     struct key_writer key;
-    key_begin(&key, place->arena);
+    key_begin(&key, rocks_fixture->arena);
     key_text(&key, slice_text("00000000-0000-4000-8000-000000000000"));
-    key_text(&key,
-             slice_text(arena_format(place->arena, "order-%04llu", (unsigned long long)number)));
+    key_text(&key, slice_text(arena_format(rocks_fixture->arena, "order-%04llu",
+                                           (unsigned long long)number)));
     if (!is_current)
-        key_text(&key, slice_text(arena_format(place->arena, "00000000-0000-4000-8000-%012llu",
-                                               (unsigned long long)number)));
+        key_text(&key,
+                 slice_text(arena_format(rocks_fixture->arena, "00000000-0000-4000-8000-%012llu",
+                                         (unsigned long long)number)));
     return key_end(&key);
 }
 
 static void
-fill_runs(struct place *place)
+fill_runs(struct rocks_fixture *rocks_fixture)
 {
-    struct store *store = place_open(place);
+    struct store *store = rocks_fixture_open(rocks_fixture);
     uint8_t bytes[ROW_BYTES];
     memset(bytes, 'x', sizeof bytes);
     for (uint64_t i = 0; i < ROWS; i++) {
-        struct batch *batch = batch_new(place->arena, PARTITION_OF_SHARD(1), 1);
-        batch_put(batch, ROW_CURRENT, run_key(place, i, true), slice_text("run"));
-        batch_put(batch, ROW_RUN, run_key(place, i, false), slice_of(bytes, sizeof bytes));
-        EXPECT_OK(store_commit(store, batch, i == 0 ? 0 : 1, place->arena));
+        struct batch *batch = batch_new(rocks_fixture->arena, PARTITION_OF_SHARD(1), 1);
+        batch_put(batch, ROW_CURRENT, run_key(rocks_fixture, i, true), slice_text("run"));
+        batch_put(batch, ROW_RUN, run_key(rocks_fixture, i, false), slice_of(bytes, sizeof bytes));
+        EXPECT_OK(store_commit(store, batch, i == 0 ? 0 : 1, rocks_fixture->arena));
     }
     store_close(store);
 }
 
 static unsigned
-count_lost_runs(struct place *place, struct store *store)
+count_lost_runs(struct rocks_fixture *rocks_fixture, struct store *store)
 {
     unsigned lost = 0;
     for (uint64_t i = 0; i < ROWS; i++) {
         bool found;
         struct slice value;
-        lost += store_get(store, PARTITION_OF_SHARD(1), ROW_RUN, run_key(place, i, false),
-                          place->arena, &found, &value) != NULL;
+        lost += store_get(store, PARTITION_OF_SHARD(1), ROW_RUN, run_key(rocks_fixture, i, false),
+                          rocks_fixture->arena, &found, &value) != NULL;
     }
     return lost;
 }
 
 /* Two blocks of runs are lost: their current-run rows tell how many there were. */
 static void
-run_runs(struct place *place)
+run_runs(struct rocks_fixture *rocks_fixture)
 {
-    fill_runs(place);
-    char *table = place_find_file(place->arena, place->data, ".sst");
+    fill_runs(rocks_fixture);
+    char *table = rocks_fixture_find_file(rocks_fixture->arena, rocks_fixture->data, ".sst");
     flip(table, wal_size(table) / 3, 8);
     flip(table, wal_size(table) / 2, 8);
     struct metrics *metrics = metrics_new();
-    struct store *store = open_scrubbed(place, metrics);
-    await_passes(place, metrics, 2);
-    unsigned lost = count_lost_runs(place, store);
-    int64_t counted = figure(place, metrics, "cadenza_store_damaged_runs");
-    int64_t edges = 2 * figure(place, metrics, "cadenza_store_damaged_places");
+    struct store *store = open_scrubbed(rocks_fixture, metrics);
+    await_passes(rocks_fixture, metrics, 2);
+    unsigned lost = count_lost_runs(rocks_fixture, store);
+    int64_t counted = metric_value(rocks_fixture, metrics, "cadenza_store_damaged_runs");
+    int64_t edges = 2 * metric_value(rocks_fixture, metrics, "cadenza_store_damaged_places");
     EXPECT(lost > 0 && counted >= lost && counted <= lost + edges);
-    EXPECT(strstr(rocks_damage(store, place->arena),
-                  arena_format(place->arena, "; %lld runs at the most have rows there",
+    EXPECT(strstr(rocks_damage(store, rocks_fixture->arena),
+                  arena_format(rocks_fixture->arena, "; %lld runs at the most have rows there",
                                (long long)counted)) != NULL);
     store_close(store);
     metrics_free(metrics);
@@ -282,43 +287,45 @@ run_runs(struct place *place)
 
 TEST(rocks_scrub, runs_with_rows_in_damaged_places_are_counted)
 {
-    place_run(run_runs);
+    rocks_fixture_run(run_runs);
 }
 
 /* ---- compaction ---- */
 
 /* Puts rows of runs, which are overwritten again and again. */
 static struct error *
-put_runs(struct place *place, struct store *store, uint64_t from, uint64_t step, uint64_t guard)
+put_runs(struct rocks_fixture *rocks_fixture, struct store *store, uint64_t from, uint64_t step,
+         uint64_t guard)
 {
     uint8_t bytes[ROW_BYTES];
     memset(bytes, 'x', sizeof bytes);
-    struct batch *batch = batch_new(place->arena, PARTITION_OF_SHARD(1), 1);
+    struct batch *batch = batch_new(rocks_fixture->arena, PARTITION_OF_SHARD(1), 1);
     for (uint64_t i = from; i < ROWS; i += step)
-        batch_put(batch, ROW_RUN, place_key(place, i), slice_of(bytes, sizeof bytes));
-    return store_commit(store, batch, guard, place->arena);
+        batch_put(batch, ROW_RUN, rocks_fixture_key(rocks_fixture, i),
+                  slice_of(bytes, sizeof bytes));
+    return store_commit(store, batch, guard, rocks_fixture->arena);
 }
 
 /* RocksDB stops writing then, and so does the store, with the words that name the file. Method: so
  * many small tables that RocksDB merges them with the damaged one. */
 static void
-run_compaction(struct place *place)
+run_compaction(struct rocks_fixture *rocks_fixture)
 {
-    place->fresh_bytes_max = 1; /* rows come to the tables at once */
-    struct store *store = place_open(place);
+    rocks_fixture->fresh_bytes_max = 1; /* rows come to the tables at once */
+    struct store *store = rocks_fixture_open(rocks_fixture);
     for (uint64_t i = 0; i < 100; i++)
-        EXPECT_OK(put_runs(place, store, i, 100, i == 0 ? 0 : 1));
+        EXPECT_OK(put_runs(rocks_fixture, store, i, 100, i == 0 ? 0 : 1));
     store_close(store);
-    char *table = place_find_file(place->arena, place->data, ".sst");
+    char *table = rocks_fixture_find_file(rocks_fixture->arena, rocks_fixture->data, ".sst");
     flip(table, wal_size(table) / 4, 8);
-    store = place_open(place);
+    store = rocks_fixture_open(rocks_fixture);
     struct error *err = NULL;
     int64_t begun = clock_monotonic();
     for (int i = 0; err == NULL; i++) {
-        err = put_runs(place, store, 0, 100, 1);
+        err = put_runs(rocks_fixture, store, 0, 100, 1);
         EXPECT(clock_monotonic() < begun + PATIENCE);
         if (err == NULL && i < 40)
-            err = rocks_flush(store, place->arena);
+            err = rocks_flush(store, rocks_fixture->arena);
     }
     EXPECT(strstr(err->message, "Corruption") != NULL);
     EXPECT(strstr(err->message, strrchr(table, '/') + 1) != NULL);
@@ -327,5 +334,5 @@ run_compaction(struct place *place)
 
 TEST(rocks_scrub, damage_that_compaction_meets_ends_the_store_with_its_name)
 {
-    place_run(run_compaction);
+    rocks_fixture_run(run_compaction);
 }

@@ -9,8 +9,8 @@
  * another meanwhile (a backup or a flush begins new memtables) the old one gets zeros behind its
  * last record, which wal.c and RocksDB read as its end; the new one has its runway once this one
  * would be used up. The zeros are synced with the next group, in the same fdatasync: a power cut
- * before that leaves a shorter file, as it always did. wal.c says how a torn record is told
- * from damage where the file does not end behind it.
+ * before that leaves a shorter file, as it always did. wal.c says how a torn record is
+ * distinguished from damage where the file does not end behind it.
  *
  * While a backup copies the newest log none is laid. It copies as many bytes as the file has, and
  * those have to be records that are whole: over a runway it would find groups that are written
@@ -19,8 +19,8 @@
  * changed by that: is_laying holds until the record is written.
  *
  * How much lies ahead is an estimate. If it is wrong a sync makes the file grow, nothing else. For
- * the same reason a runway that cannot be laid (no space) is no failure: the group's own write says
- * whether there is room for it. */
+ * the same reason a runway that cannot be laid (no space) is not a failure: the group's own write
+ * says whether there is room for it. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -31,9 +31,8 @@
 #include "fiber/fiber.h"
 #include "store/rocks/inside.h"
 
-#define RUNWAY_BYTES                                                                               \
-    (1U << 20) /* seldom enough to find the log anew, short enough for one sync                    \
-                */
+/* Large enough that the log is looked for seldom, small enough for one sync. */
+#define RUNWAY_BYTES (1U << 20)
 #define GROUP_BYTES_MAX                                                                            \
     (RUNWAY_BYTES / 4) /* zeros for a larger group cost more than the change of size they save */
 #define PIECE_BYTES (64U << 10)
@@ -60,11 +59,11 @@ static void
 lay_in(int log)
 {
     static const uint8_t zeros[PIECE_BYTES];
-    struct stat facts;
-    if (fstat(log, &facts) != 0)
+    struct stat traits;
+    if (fstat(log, &traits) != 0)
         return;
     for (off_t at = 0; at < (off_t)RUNWAY_BYTES; at += PIECE_BYTES)
-        if (pwrite(log, zeros, PIECE_BYTES, facts.st_size + at) != (ssize_t)PIECE_BYTES)
+        if (pwrite(log, zeros, PIECE_BYTES, traits.st_size + at) != (ssize_t)PIECE_BYTES)
             return;
 }
 
@@ -90,13 +89,13 @@ lay(struct rocks *rocks)
 /* Everything that RocksDB has is synced: a group is written when the one before it is. The log that
  * is noted has at least one of those groups, or one behind it has. */
 static void
-mark_log(struct rocks *rocks, size_t bytes)
+watermark_log(struct rocks *rocks, size_t bytes)
 {
     size_t *unmarked = &rocks->committer.unmarked;
-    if (*unmarked >= MARK_BYTES && rocks->committer.log != 0) {
-        struct wal_mark mark = {.log = rocks->committer.log,
-                                .row = rocksdb_get_latest_sequence_number(rocks->tables.db)};
-        wal_mark_write(rocks->folder, &mark);
+    if (*unmarked >= WATERMARK_BYTES && rocks->committer.log != 0) {
+        struct wal_watermark mark = {.log = rocks->committer.log,
+                                     .row = rocksdb_get_latest_sequence_number(rocks->tables.db)};
+        wal_watermark_write(rocks->folder, &mark);
         *unmarked = 0;
     }
     *unmarked += bytes;
@@ -106,8 +105,8 @@ void
 runway_begin(struct rocks *rocks, size_t bytes)
 {
     size_t *left = &rocks->committer.runway;
-    check(bytes > 0);
-    mark_log(rocks, bytes);
+    check(bytes > 0 && *left <= RUNWAY_BYTES);
+    watermark_log(rocks, bytes);
     if (bytes >= *left && bytes > GROUP_BYTES_MAX) {
         *left = 0; /* it uses what is there and makes the file grow */
         return;

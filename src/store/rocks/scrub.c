@@ -103,9 +103,9 @@ meet_failure(struct portion *portion, const char *failure)
         return;
     scoped(arena_drop) struct arena *arena = arena_new(0);
     struct slice before = arena_slice(arena, buffer_slice(&scrub->cursor));
-    uint64_t place = 1 + crc32c(scrub->family, before); /* if the words name none */
+    uint64_t location = 1 + crc32c(scrub->family, before); /* if the words name none */
     struct damage_range range = step_over(portion);
-    damage_note(portion->rocks, failure, before, &range, place);
+    damage_note(portion->rocks, failure, before, &range, location);
 }
 
 static void

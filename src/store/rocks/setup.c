@@ -1,8 +1,8 @@
 /* setup.c - RocksDB's options, each with the reason why it is not left alone, or why it is.
  *
  * The load: one thread writes groups, each a row of the ledger and some rows that settle
- * (ledger.c), and waits for a sync each; loops read single rows and short ranges. Figures are from
- * the bench beside this file, taken when each row of a commit was one of RocksDB's.
+ * (ledger.c), and waits for a sync each; loops read single rows and short ranges. The numbers are
+ * from the bench beside this file, taken when each row of a commit was one of RocksDB's.
  *
  * Left alone on purpose: pipelined and unordered writes (one writer gains nothing, and unordered
  * would show rows before they are durable), WAL recycling (a reused file has old records behind the
@@ -137,7 +137,7 @@ set_levels(rocksdb_options_t *options)
     rocksdb_options_set_level_compaction_dynamic_level_bytes(options, 1);
     rocksdb_options_set_max_bytes_for_level_base(options, 4 * MEMTABLE_BYTES_BEST);
     rocksdb_options_set_target_file_size_base(options, MEMTABLE_BYTES_BEST);
-    /* Every table of level 0 overlaps all of the level below, which is written anew with them: half
+    /* Every table of level 0 overlaps all of the level below, which is rewritten with them: half
      * as often with 8 of them as with 4, a fifth less CPU for compaction (16 KB payloads, 1.4 GB).
      * A row that is not there costs a filter more per table, not to be seen in a workflow's CPU. */
     rocksdb_options_set_level0_file_num_compaction_trigger(options, 8);
@@ -153,11 +153,11 @@ set_levels(rocksdb_options_t *options)
  *
  * How much of a key is its beginning: 6 bytes are kind and shard. Histories have random places in a
  * shard and grow where they are: with a byte of the tree's id, runs that are under way mostly have
- * a place each. Alarms lie at their time: with its first 3 bytes (of 18 minutes each) a time-out of
- * seconds and one of hours are not looked for from each other's place; rows with a number or a
- * domain's id there stay together. Comparisons per row, workflows at 64 in flight: 63 with 6 bytes,
- * 50 with these. More bytes bring nothing (a run's first row has to search) and take memory, a
- * quarter of a kilobyte for each beginning. */
+ * a place each. Wake-up timers lie at their time: with its first 3 bytes (of 18 minutes each) a
+ * time-out of seconds and one of hours are not looked for from each other's place; rows with a
+ * number or a domain's id there stay together. Comparisons per row, workflows at 64 in flight: 63
+ * with 6 bytes, 50 with these. More bytes bring nothing (a run's first row has to search) and take
+ * memory, a quarter of a kilobyte for each beginning. */
 static const char *const hints[FAMILY_COUNT] = {
     [FAMILY_ORDERED] = "memtable_insert_with_hint_prefix_extractor=fixed:7",
     [FAMILY_FORWARD] = "memtable_insert_with_hint_prefix_extractor=fixed:9",
@@ -184,8 +184,9 @@ setup_init(struct setup *setup, const struct rocks_options *options)
     rocksdb_options_t *database = rocksdb_options_create();
     /* After a failed write RocksDB would try to resume by itself; here only a new opening makes it
      * good again. (When the disk was full it still flushes once there is room: rows that were
-     * durable before, so nothing that replay would not show.) And whoever lets go of the last view
-     * of an old table would unlink the file there and then, on a loop: a thread of RocksDB does. */
+     * durable before, so nothing that replay would not show.) And the one who releases the last
+     * view of an old table would unlink the file there and then, on a loop: a thread of RocksDB
+     * does. */
     set_by_name(&database, "max_bgerror_resume_count=0;avoid_unnecessary_blocking_io=true");
     set_durability(database);
     set_work(database);

@@ -110,6 +110,34 @@ entry_new(struct generation *generation, struct slice prefix, struct slice key)
     return entry;
 }
 
+/* Keys rise, and each slot has the head of its row's key. */
+static void
+slot_check(const struct shelf *shelf, size_t index)
+{
+    struct slice key = entry_key(shelf->slots[index].entry);
+    check(slice_starts_with(key, shelf->prefix));
+    check(shelf->slots[index].head == head_of(slice_skip(key, shelf->prefix.length)));
+    check(index == 0 || slice_compare(entry_key(shelf->slots[index - 1].entry), key) < 0);
+}
+
+static void
+shelf_check(const struct shelf *shelf)
+{
+    check(shelf->count <= shelf->capacity);
+    for (size_t i = 0; i < shelf->count; i++)
+        slot_check(shelf, i);
+}
+
+void
+generation_check(const struct generation *generation)
+{
+    size_t cursor = 0;
+    void *shelf;
+    check(generation->shelf == NULL || generation->slot <= generation->shelf->count);
+    while (CHECK_DEEPLY && map_next(generation->shelves, &cursor, NULL, &shelf))
+        shelf_check(shelf);
+}
+
 struct fresh_entry *
 shelf_insert(struct generation *generation, struct shelf *shelf, size_t index, struct slice key)
 {
@@ -122,12 +150,17 @@ shelf_insert(struct generation *generation, struct shelf *shelf, size_t index, s
         shelf->slots = slots;
         shelf->capacity = capacity;
     }
-    struct slot *place = &shelf->slots[index];
-    memmove(place + 1, place, (shelf->count - index) * sizeof *place);
-    *place = (struct slot){head_of(key), entry_new(generation, shelf->prefix, key)};
+    struct slot *location = &shelf->slots[index];
+    memmove(location + 1, location, (shelf->count - index) * sizeof *location);
+    *location = (struct slot){head_of(key), entry_new(generation, shelf->prefix, key)};
     shelf->count++;
-    generation->bytes += place->entry->key_length + ROW_BYTES;
-    return place->entry;
+    generation->bytes += location->entry->key_length + ROW_BYTES;
+    if (CHECK_DEEPLY) {
+        slot_check(shelf, index);
+        if (index + 1 < shelf->count)
+            slot_check(shelf, index + 1);
+    }
+    return location->entry;
 }
 
 void

@@ -46,6 +46,8 @@ struct generation {
 /* A generation without rows, used by one; and its end. */
 struct generation *generation_new(void);
 void generation_free(struct generation *generation);
+/* Its invariants; all of its rows where CHECK_DEEPLY says so. */
+void generation_check(const struct generation *generation);
 /* The shelf of that prefix (kind and partition); NULL if it has none, or if `generation` is NULL.
  */
 struct shelf *shelf_of(const struct generation *generation, struct slice prefix);

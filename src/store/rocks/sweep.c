@@ -10,7 +10,7 @@
  * or on their way there are deleted one by one in the record. For fresh rows the range itself is in
  * the record, and finds them when it is applied: also those that steps before it put. A replay need
  * not look into the tables. Rows that are not in memory make the committer wait for the disk:
- * whoever deletes old rows does well to have read them.
+ * a caller that deletes old rows should have read them before.
  *
  * Task lists delete [0, acknowledged) again and again. Each time the dead rows of the times before
  * would be climbed over; so each partition remembers the range that was swept last, until a row is
@@ -47,12 +47,13 @@ is_inside(const struct swept *swept, struct slice key)
 }
 
 void
-sweep_note_put(struct guard *guard, const struct fresh_place *place)
+sweep_note_put(struct guard *guard, const struct fresh_location *location)
 {
-    if (guard->swept == NULL || guard->swept->bytes[0] != place->kind)
+    if (guard->swept == NULL || guard->swept->bytes[0] != location->kind)
         return; /* of another kind */
     scoped(arena_drop) struct arena *arena = arena_new(0);
-    if (is_inside(guard->swept, layout_key(arena, place->kind, place->partition_key, place->key)))
+    if (is_inside(guard->swept,
+                  layout_key(arena, location->kind, location->partition_key, location->key)))
         sweep_forget(guard);
 }
 
@@ -73,25 +74,27 @@ remember(struct guard *guard, struct slice from, struct slice to)
 /* ---- finding rows ---- */
 
 /* Deletes of single rows, behind the range in the record. */
-struct sweep {
+struct range_sweep {
     struct rocks *rocks;
-    struct fresh_place place; /* kind and partition */
+    struct fresh_location location; /* kind and partition */
 };
 
 static void
 delete_row(void *context, struct slice key)
 {
-    const struct sweep *sweep = context;
-    struct commit_step step = {BATCH_DELETE, sweep->place.kind, key, slice_of(NULL, 0)};
-    commit_append_step(&sweep->rocks->committer.record, &step);
+    const struct range_sweep *range_sweep = context;
+    struct commit_step step = {BATCH_DELETE, range_sweep->location.kind, key, slice_of(NULL, 0)};
+    commit_append_step(&range_sweep->rocks->committer.record, &step);
 }
 
 /* Of those that are fresh, too, the fresh ones count. */
 static bool
-delete_stored(const struct sweep *sweep, struct slice first, struct slice to, char **failure)
+delete_stored(const struct range_sweep *range_sweep, struct slice first, struct slice to,
+              char **failure)
 {
-    const struct rocks *rocks = sweep->rocks;
-    rocksdb_column_family_handle_t *family = rocks->tables.family[layout_family(sweep->place.kind)];
+    const struct rocks *rocks = range_sweep->rocks;
+    rocksdb_column_family_handle_t *family =
+        rocks->tables.family[layout_family(range_sweep->location.kind)];
     rocksdb_readoptions_t *options = rocksdb_readoptions_create();
     rocksdb_readoptions_set_iterate_upper_bound(options, (const char *)to.data, to.length);
     rocksdb_readoptions_set_fill_cache(options, 0); /* nobody reads them again */
@@ -101,11 +104,11 @@ delete_stored(const struct sweep *sweep, struct slice first, struct slice to, ch
         size_t length;
         const char *bytes = rocksdb_iter_key(rows, &length);
         struct slice key = slice_of(bytes, length);
-        struct fresh_place row = sweep->place;
+        struct fresh_location row = range_sweep->location;
         check(slice_compare(key, to) < 0);
         row.key = slice_skip(key, 1 + row.partition_key.length);
         if (!fresh_knows(rocks->fresh, &row))
-            delete_row((void *)(uintptr_t)sweep, row.key);
+            delete_row((void *)(uintptr_t)range_sweep, row.key);
     }
     rocksdb_iter_get_error(rows, failure);
     rocksdb_iter_destroy(rows);
@@ -117,7 +120,7 @@ bool
 sweep_range(struct rocks *rocks, struct slice partition_key, const struct commit_step *range,
             struct guard *guard, char **failure)
 {
-    check(range->verb == BATCH_DELETE_RANGE && row_facts(range->kind)->life != ROW_ONCE);
+    check(range->verb == BATCH_DELETE_RANGE && row_traits(range->kind)->life != ROW_ONCE);
     scoped(arena_drop) struct arena *arena = arena_new(0);
     struct slice from = layout_key(arena, range->kind, partition_key, range->key), first = from;
     struct slice to = range->value.length > 0
@@ -132,9 +135,10 @@ sweep_range(struct rocks *rocks, struct slice partition_key, const struct commit
     struct commit_step rest = *range; /* of the range, where rows may be */
     rest.key = slice_skip(first, 1 + partition_key.length);
     commit_append_step(&rocks->committer.record, &rest);
-    struct sweep sweep = {rocks, {range->kind, partition_key, rest.key}};
-    fresh_each_settling(rocks->fresh, &sweep.place, range->value, delete_row, &sweep);
-    if (!delete_stored(&sweep, first, to, failure))
+    struct range_sweep range_sweep = {rocks, {range->kind, partition_key, rest.key}};
+    fresh_each_settling(rocks->fresh, &range_sweep.location, range->value, delete_row,
+                        &range_sweep);
+    if (!delete_stored(&range_sweep, first, to, failure))
         return false;
     remember(guard, from, to);
     return true;

@@ -3,10 +3,10 @@
  *   rocks_child FOLDER SHARDS STEPS OPENINGS
  *
  * Opens the folder, runs the load, and tells each durable step on standard output (shard, step: 4
- * and 8 bytes). When the store fails it closes it, opens it anew (OPENINGS times at most), judges
+ * and 8 bytes). When the store fails it closes it, opens it again (OPENINGS times at most), judges
  * what it finds, and goes on. With ROCKS_BACKUP set, a store that has done all its steps is backed
  * up into FOLDER-backup, and that restored into FOLDER-restored; both are told as a step 1, of the
- * shards BACKUP_TOLD and RESTORE_TOLD. ROCKS_PADDING: bytes that make each step larger;
+ * shards BACKUP_REPORTED and RESTORE_REPORTED. ROCKS_PADDING: bytes that make each step larger;
  * ROCKS_FRESH: bytes that do not settle. Exit: 0 all steps done, 2 it does not open (any more), 4 a
  * failure against the contract, 5 the store does not hold what was acknowledged. */
 #include <stdio.h>
@@ -32,7 +32,7 @@ struct child {
 };
 
 static void
-tell(uint32_t shard, uint64_t step)
+report(uint32_t shard, uint64_t step)
 {
     uint8_t word[12];
     memcpy(word, &shard, 4);
@@ -58,7 +58,7 @@ back_up(const struct child *child, struct store *store, struct arena *arena)
 {
     struct error *err = rocks_backup(store, beside(child, "backup", arena), arena);
     if (err == NULL)
-        tell(BACKUP_TOLD, 1);
+        report(BACKUP_REPORTED, 1);
     else
         say(err);
 }
@@ -69,7 +69,7 @@ restore(const struct child *child, struct arena *arena)
     struct error *err =
         rocks_restore(beside(child, "backup", arena), beside(child, "restored", arena), arena);
     if (err == NULL)
-        tell(RESTORE_TOLD, 1);
+        report(RESTORE_REPORTED, 1);
     else
         say(err);
 }
@@ -82,7 +82,7 @@ live(struct child *child, struct store *store, struct arena *arena)
                         .shards = child->shards,
                         .steps = child->steps,
                         .padding = child->padding,
-                        .tell = tell};
+                        .report = report};
     memcpy(load.acked, child->acked, sizeof load.acked);
     const char *lost = load_verify(store, child->shards, child->acked, arena);
     if (lost == NULL)

@@ -118,8 +118,8 @@ note_acked(struct load *load, uint32_t shard, uint64_t step)
 {
     if (load->acked[shard] < step)
         load->acked[shard] = step;
-    if (load->tell != NULL)
-        load->tell(shard, step);
+    if (load->report != NULL)
+        load->report(shard, step);
 }
 
 /* Submits all steps, a few ahead of the one it waits for. */
@@ -210,7 +210,7 @@ verify_kind(struct store *store, uint32_t shard, const struct expected *expected
             struct arena *arena)
 {
     struct scan scan = {.partition = PARTITION_OF_SHARD(shard), .kind = expected->kind};
-    const char *name = row_facts(expected->kind)->name;
+    const char *name = row_traits(expected->kind)->name;
     uint64_t next = expected->first;
     struct rows rows = {.has_more = true};
     scan.rows_max = 1000;
@@ -293,8 +293,9 @@ __tsan_default_suppressions(void)
 char *
 folder_make_temporary(struct arena *arena)
 {
-    const char *place = getenv("TMPDIR");
-    char *name = arena_format(arena, "%s/cadenza-rocks-XXXXXX", place == NULL ? "/tmp" : place);
+    const char *location = getenv("TMPDIR");
+    char *name =
+        arena_format(arena, "%s/cadenza-rocks-XXXXXX", location == NULL ? "/tmp" : location);
     char *made = mkdtemp(name);
     check_that(made != NULL, "no temporary folder %s", name);
     char real[4096];
@@ -304,7 +305,7 @@ folder_make_temporary(struct arena *arena)
 }
 
 static int
-remove_one(const char *path, const struct stat *facts, int type, struct FTW *walk)
+remove_one(const char *path, const struct stat *traits, int type, struct FTW *walk)
 {
     return remove(path);
 }

@@ -12,7 +12,7 @@
 #define LOAD_SHARDS_MAX 16
 #define LOAD_IN_FLIGHT  4 /* commits of a shard that wait at a time */
 /* No load has that many shards: what else a process tells, see test_child.c. */
-enum { RESTORE_TOLD = LOAD_SHARDS_MAX - 2, BACKUP_TOLD = LOAD_SHARDS_MAX - 1 };
+enum { RESTORE_REPORTED = LOAD_SHARDS_MAX - 2, BACKUP_REPORTED = LOAD_SHARDS_MAX - 1 };
 
 struct load {
     struct store *store;
@@ -20,7 +20,7 @@ struct load {
     uint64_t steps;                  /* per shard: until its count is this */
     uint64_t acked[LOAD_SHARDS_MAX]; /* highest step of each shard that was said to be durable */
     size_t padding; /* bytes of a row that each step adds in each column family, not judged */
-    void (*tell)(uint32_t shard, uint64_t step); /* of each such step; may be NULL */
+    void (*report)(uint32_t shard, uint64_t step); /* of each such step; may be NULL */
     bool has_failed;
     const char *complaint; /* a failure that is against the contract; NULL: none */
 };

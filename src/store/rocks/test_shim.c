@@ -1,4 +1,4 @@
-/* test_shim.c - a disk that fails when it is told to: preloaded into a test process, never part of
+/* test_shim.c - a disk that fails on command: preloaded into a test process, never part of
  * the server.
  *
  * It stands between the process and the C library for files below one folder, counts what changes
@@ -35,10 +35,10 @@ struct shim shim = {.lock = PTHREAD_MUTEX_INITIALIZER};
 /* ---- what it was told ---- */
 
 static void
-copy_setting(const char *name, char place[PATH_ROOM])
+copy_setting(const char *name, char location[PATH_ROOM])
 {
     const char *value = getenv(name);
-    snprintf(place, PATH_ROOM, "%s", value == NULL ? "" : value);
+    snprintf(location, PATH_ROOM, "%s", value == NULL ? "" : value);
 }
 
 static void
@@ -132,8 +132,8 @@ leave(int failure)
 static int
 open_for_writing(const char *path, int flags, mode_t mode)
 {
-    struct stat facts;
-    bool is_new = stat(path, &facts) != 0;
+    struct stat traits;
+    bool is_new = stat(path, &traits) != 0;
     int failure = step_open(path, is_new);
     if (failure == 0 && is_new && shim.is_full)
         failure = ENOSPC;
@@ -144,7 +144,7 @@ open_for_writing(const char *path, int flags, mode_t mode)
     if (descriptor >= 0 && is_new)
         journal(CHANGE_MADE, path);
     if (descriptor >= 0) {
-        struct tracked *file = track(path, is_new ? 0 : facts.st_size);
+        struct tracked *file = track(path, is_new ? 0 : traits.st_size);
         if (is_new || (flags & O_TRUNC) != 0)
             set_synced(file, 0);
     }
@@ -225,14 +225,14 @@ sync_with(int descriptor, int (*sync)(int descriptor))
         return sync(descriptor);
     }
     int failure = step();
-    struct stat facts;
-    if (failure != 0 || shim.action == ACTION_LIE || fstat(descriptor, &facts) != 0)
+    struct stat traits;
+    if (failure != 0 || shim.action == ACTION_LIE || fstat(descriptor, &traits) != 0)
         return leave(failure);
     struct tracked *file = find_file(path);
-    if (S_ISDIR(facts.st_mode))
+    if (S_ISDIR(traits.st_mode))
         journal_forget(path);
     else if (file != NULL)
-        set_synced(file, facts.st_size);
+        set_synced(file, traits.st_size);
     return leave(0); /* the model is enough: nobody pulls the real plug */
 }
 

@@ -21,7 +21,7 @@
 enum action { ACTION_NONE, ACTION_EIO, ACTION_ENOSPC, ACTION_FULL, ACTION_LIE, ACTION_POWER };
 enum change { CHANGE_MADE, CHANGE_MOVED, CHANGE_REMOVED };
 
-/* Bytes of a file that were synced, before they were written anew. */
+/* Bytes of a file that were synced, before they were rewritten. */
 struct overwritten {
     struct overwritten *before; /* the one written before this one */
     int64_t at;

@@ -130,7 +130,7 @@ journal_forget(const char *folder)
     shim.journal_count = kept;
 }
 
-/* Writes a path anew whose folder `from` is now called `to`. */
+/* Writes a path again whose folder `from` is now called `to`. */
 static void
 follow(char path[PATH_ROOM], const char *from, const char *to)
 {
@@ -227,11 +227,11 @@ first_loose(const struct tracked *file)
 static void
 lose_bytes(const struct tracked *file)
 {
-    struct stat facts;
+    struct stat traits;
     int descriptor = REAL(open)(file->path, O_RDWR);
     if (descriptor < 0)
         return;
-    int64_t size = fstat(descriptor, &facts) == 0 ? facts.st_size : 0;
+    int64_t size = fstat(descriptor, &traits) == 0 ? traits.st_size : 0;
     int64_t keep = first_loose(file);
     enum loss loss = (enum loss)(draw() % LOSSES);
     if (loss == LOSE_END && size > keep)

@@ -10,17 +10,18 @@
 long
 wal_size(const char *path)
 {
-    struct stat facts;
-    return stat(path, &facts) == 0 ? facts.st_size : -1;
+    struct stat traits;
+    return stat(path, &traits) == 0 ? traits.st_size : -1;
 }
 
 static void
-wal_read(struct place *place, struct wal_copy *log)
+wal_read(struct rocks_fixture *rocks_fixture, struct wal_copy *log)
 {
-    *log = (struct wal_copy){.path = place_find_file(place->arena, place->data, ".log")};
-    place_drop_runway(log->path);
+    *log = (struct wal_copy){
+        .path = rocks_fixture_find_file(rocks_fixture->arena, rocks_fixture->data, ".log")};
+    rocks_fixture_drop_runway(log->path);
     log->size = (size_t)wal_size(log->path);
-    log->bytes = arena_alloc(place->arena, log->size);
+    log->bytes = arena_alloc(rocks_fixture->arena, log->size);
     FILE *file = fopen(log->path, "r");
     check(file != NULL);
     size_t count = fread(log->bytes, 1, log->size, file);
@@ -51,20 +52,22 @@ wal_find_records(struct wal_copy *log)
 }
 
 void
-wal_make(struct place *place, size_t last_bytes, struct wal_copy *log)
+wal_make(struct rocks_fixture *rocks_fixture, size_t last_bytes, struct wal_copy *log)
 {
-    struct store *store = place_open(place);
+    struct store *store = rocks_fixture_open(rocks_fixture);
     for (uint64_t i = 0; i < WAL_ROWS; i++)
-        place_put(place, store, PARTITION_OF_SHARD(1), ROW_RUN, i);
-    struct batch *batch = batch_new(place->arena, PARTITION_OF_SHARD(1), 1);
-    uint8_t *bytes = arena_zalloc(place->arena, 1, last_bytes);
+        rocks_fixture_put(rocks_fixture, store, PARTITION_OF_SHARD(1), ROW_RUN, i);
+    struct batch *batch = batch_new(rocks_fixture->arena, PARTITION_OF_SHARD(1), 1);
+    uint8_t *bytes = arena_zalloc(rocks_fixture->arena, 1, last_bytes);
     memset(bytes, 'x', last_bytes);
-    batch_put(batch, ROW_RUN, place_key(place, WAL_ROWS), slice_of(bytes, last_bytes));
+    batch_put(batch, ROW_RUN, rocks_fixture_key(rocks_fixture, WAL_ROWS),
+              slice_of(bytes, last_bytes));
     if (last_bytes > 0)
-        EXPECT_OK(store_commit(store, batch, 1, place->arena));
-    char *copy = arena_format(place->arena, "%s/copy", place->folder);
-    place_shell(arena_format(place->arena, "cp -a '%s' '%s'", place->data, copy));
+        EXPECT_OK(store_commit(store, batch, 1, rocks_fixture->arena));
+    char *copy = arena_format(rocks_fixture->arena, "%s/copy", rocks_fixture->folder);
+    rocks_fixture_shell(
+        arena_format(rocks_fixture->arena, "cp -a '%s' '%s'", rocks_fixture->data, copy));
     store_close(store);
-    place->data = copy;
-    wal_read(place, log);
+    rocks_fixture->data = copy;
+    wal_read(rocks_fixture, log);
 }

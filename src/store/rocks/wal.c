@@ -1,10 +1,9 @@
-/* wal.c - reads RocksDB's logs before RocksDB does, to tell an unfinished write from damage.
+/* wal.c - reads RocksDB's logs before RocksDB does, to distinguish an unfinished write from damage.
  *
  * The problem: after a power cut the last group may be there in part, in any pattern of sectors,
- * since its sync never returned. Nobody was told that it is durable, so it must go and the store
- * must open. Damage anywhere else has hit something acknowledged, so the store must not open as if
- * nothing were. RocksDB has modes that accept both or (if more is wrong than a short last record)
- * neither.
+ * since its sync never returned. It was never acknowledged, so it must go and the store must open.
+ * Damage anywhere else has hit something acknowledged, so the store must not open as if nothing
+ * were. RocksDB has modes that accept both or (if more is wrong than a short last record) neither.
  *
  * The idea: one thread writes, a group is one record of the log, and the next is written only when
  * the one before is synced. So only the last record can be unfinished. A record is a chain of
@@ -22,11 +21,11 @@
  * (setup_oldest_log).
  *
  * A log that was cut, in a record or between two, looks like one whose last record was torn: how
- * far it was synced is noted beside it (wal_mark.c).
+ * far it was synced is noted beside it (wal_watermark.c).
  *
- * What cannot be told: a last record that was acknowledged and zeroed later looks like one that
- * never came; one that holds a sector of zeros and was damaged elsewhere looks like one that never
- * finished. That one is kept aside and reported, so that it is not lost without a word. And an
+ * What cannot be distinguished: a last record that was acknowledged and zeroed later looks like one
+ * that never came; one that holds a sector of zeros and was damaged elsewhere looks like one that
+ * never finished. That one is kept aside and reported, so that it is not lost silently. And an
  * unfinished record whose values hold a whole log fragment, checksum and all, looks like damage:
  * refused, which loses nothing. */
 #include <dirent.h>
@@ -67,8 +66,7 @@ wal_io_error(struct arena *arena, const char *doing, const char *name)
     return error_new(arena, ERR_IO, "%s %s: %s", doing, name, strerror(errno));
 }
 
-/* --- fragments ----------------------------------------------------------------------------------
- */
+/* --- fragments -------------------------------------------------------------------------------- */
 
 /* From `offset` of this log on, something is not whole, which says that it ends at `claimed`. */
 static void
@@ -185,7 +183,7 @@ search_block(struct wal_reader *reader, struct slice block, size_t at, uint64_t 
     }
 }
 
-/* At `at` of a block there is no whole fragment. */
+/* At `at` of a block the fragment is not whole. */
 static void
 read_bad_fragment(struct wal_reader *reader, struct slice block, size_t at, size_t size,
                   uint64_t offset)
@@ -201,7 +199,7 @@ read_bad_fragment(struct wal_reader *reader, struct slice block, size_t at, size
         refuse_last(reader, offset + at);
         return;
     }
-    /* No fragment leaves its block: one that says so tells nothing of where it ends. */
+    /* No fragment leaves its block: one that says so does not show where it ends. */
     size_t end = at + size <= WAL_BLOCK_SIZE ? at + size : at + 1;
     if (reader->is_zero)
         note_damage(reader, reader->zeros, reader->zeros + 1);
@@ -346,7 +344,7 @@ wal_judge(const struct folder *folder, struct arena *arena, struct wal_report *r
     if (err == NULL && report->gap_file != NULL)
         err = judge_gap(folder, arena, report);
     if (err == NULL)
-        err = wal_mark_judge(folder, report, arena);
+        err = wal_watermark_judge(folder, report, arena);
     if (err != NULL || report->files > 0 || folder->identity.was_closed)
         return err;
     return error_new(arena, ERR_CORRUPT, "the log in %s is missing: it held acknowledged writes",

@@ -2,7 +2,7 @@
  *
  * What belongs to a loop (struct feed_loop) is touched on that loop only. The fiber of loop 0
  * visits a loop by a call: it brings the news for the shards there and takes what was gathered. A
- * loop that has something sends a letter, one at a time. */
+ * loop that has something sends a message, one at a time. */
 #include "visibility/feed/feeder.h"
 
 #include <stdatomic.h>
@@ -13,12 +13,12 @@
 #include "fiber/clock.h"
 #include "fiber/fiber.h"
 #include "fiber/loop.h"
-#include "fiber/mark.h"
+#include "fiber/probe.h"
 #include "fiber/sync.h"
 
 #define GATHER_DELAY (2 * NS_PER_MS) /* changes that come within it go together */
-/* After a round of work the fiber rests in proportion to it. So the lists take a bounded share of a
- * core, and the more there is to write, the more gathers for one transaction, which costs by the
+/* After a round of work the fiber rests in proportion to it. So visibility takes a bounded share of
+ * a core, and the more there is to write, the more gathers for one transaction, which costs by the
  * pages that it touches; runs that begin and end within it are written once. */
 #define REST_PART     20
 #define REST_MAX      (100 * NS_PER_MS)
@@ -29,19 +29,19 @@
 
 /* Of one loop. */
 struct feed_loop {
-    struct letter letter;
+    struct loop_message message;
     struct feeder *feeder;
-    struct list changes; /* struct visible_parcel */
+    struct list changes; /* struct visibility_update */
     size_t bytes;
-    atomic_bool is_posted; /* the letter is on its way */
+    atomic_bool is_posted; /* the message is on its way */
     /* Of loop 0. */
-    bool has_changes, has_news;
+    bool has_changes, has_unreported;
 };
 
-/* What the lists have of a shard. Of loop 0. */
+/* What visibility has of a shard. Of loop 0. */
 struct feed_shard {
     uint64_t fed, safe;
-    bool is_news; /* the shard does not know it yet */
+    bool is_unreported; /* the shard does not know it yet */
 };
 
 struct feeder {
@@ -49,7 +49,7 @@ struct feeder {
     bool is_started;
     struct feed_loop *loops;
     struct feed_shard *shards;
-    struct list waiting; /* struct visible_parcel: taken, and not fed yet */
+    struct list waiting; /* struct visibility_update: taken, and not fed yet */
     struct latch running;
     struct fiber_cond changed;
     atomic_bool is_stopping;
@@ -59,29 +59,47 @@ struct feeder {
     struct histogram *delay;
 };
 
+/* --- invariants ---- */
+
+/* Of what a loop gathers, on that loop. */
+static void
+feed_loop_check(const struct feed_loop *loop)
+{
+    size_t bytes = 0;
+    check(list_is_empty(&loop->changes) == (loop->bytes == 0));
+    if (!CHECK_DEEPLY)
+        return;
+    list_each(node, &loop->changes) {
+        const struct visibility_update *update = list_entry(node, struct visibility_update, node);
+        check(update->change.shard < loop->feeder->options.shard_count);
+        bytes += update->size;
+    }
+    check(bytes == loop->bytes);
+}
+
 /* --- on the loops of shards ---- */
 
 static void
-deliver(struct letter *letter)
+deliver(struct loop_message *message)
 {
-    struct feed_loop *loop = container_of(letter, struct feed_loop, letter);
+    struct feed_loop *loop = container_of(message, struct feed_loop, message);
     atomic_store(&loop->is_posted, false);
     loop->has_changes = true;
     fiber_cond_broadcast(&loop->feeder->changed);
 }
 
 static bool
-give(void *context, struct visible_parcel *parcel)
+give(void *context, struct visibility_update *update)
 {
     struct feeder *feeder = context;
     struct feed_loop *loop = &feeder->loops[loop_index(loop_self())];
     if (loop->bytes > BYTES_MAX || atomic_load(&feeder->is_stopping))
         return false;
-    parcel->time = clock_monotonic();
-    list_push_back(&loop->changes, &parcel->node);
-    loop->bytes += parcel->size;
+    update->time = clock_monotonic();
+    list_push_back(&loop->changes, &update->node);
+    loop->bytes += update->size;
     bool is_posted = atomic_exchange(&loop->is_posted, true);
-    if (!is_posted && !loop_post(loop_at(0), &loop->letter))
+    if (!is_posted && !loop_post(loop_at(0), &loop->message))
         atomic_store(&loop->is_posted, false); /* the next change tries again, or the sync comes */
     return true;
 }
@@ -99,23 +117,25 @@ feeder_port(struct feeder *feeder)
     return (struct visible_port){.level = level, .give = give, .context = feeder};
 }
 
-struct visit {
+struct feed_call {
     struct feeder *feeder;
     unsigned index; /* of the loop */
 };
 
 /* On the loop: news for its shards, then what was gathered. Loop 0 waits meanwhile. No yield. */
 static void
-visit_on_loop(void *argument)
+feed_call_on_loop(void *argument)
 {
-    struct visit *visit = argument;
-    struct feeder *feeder = visit->feeder;
-    struct feed_loop *loop = &feeder->loops[visit->index];
-    for (uint32_t i = visit->index; i < feeder->options.shard_count; i += loop_count()) {
+    struct feed_call *feed_call = argument;
+    struct feeder *feeder = feed_call->feeder;
+    struct feed_loop *loop = &feeder->loops[feed_call->index];
+    check(loop_index(loop_self()) == feed_call->index);
+    feed_loop_check(loop);
+    for (uint32_t i = feed_call->index; i < feeder->options.shard_count; i += loop_count()) {
         struct feed_shard *shard = &feeder->shards[i];
-        if (shard->is_news)
-            feeder->options.told(feeder->options.context, i, shard->fed, shard->safe);
-        shard->is_news = false;
+        if (shard->is_unreported)
+            feeder->options.on_fed(feeder->options.context, i, shard->fed, shard->safe);
+        shard->is_unreported = false;
     }
     list_splice_back(&feeder->waiting, &loop->changes);
     loop->bytes = 0;
@@ -124,26 +144,27 @@ visit_on_loop(void *argument)
 /* --- the fiber of loop 0 ---- */
 
 static void
-visit_loops(struct feeder *feeder, bool is_all, struct arena *arena)
+call_loops(struct feeder *feeder, bool is_all, struct arena *arena)
 {
     for (unsigned i = 0; i < loop_count(); i++) {
         struct feed_loop *loop = &feeder->loops[i];
-        if (!is_all && !loop->has_changes && !loop->has_news)
+        if (!is_all && !loop->has_changes && !loop->has_unreported)
             continue;
-        loop->has_changes = loop->has_news = false;
-        struct visit visit = {.feeder = feeder, .index = i};
-        if (loop_call(loop_at(i), visit_on_loop, &visit, arena) != NULL)
-            loop->has_news = true; /* its mailbox is full: once more */
+        loop->has_changes = loop->has_unreported = false;
+        struct feed_call feed_call = {.feeder = feeder, .index = i};
+        if (loop_call(loop_at(i), feed_call_on_loop, &feed_call, arena) != NULL)
+            loop->has_unreported = true; /* its mailbox is full: once more */
     }
 }
 
 static void
 note_fed(struct feeder *feeder, const struct visible_change *change)
 {
+    check(change->shard < feeder->options.shard_count);
     struct feed_shard *shard = &feeder->shards[change->shard];
     shard->fed = change->row;
-    shard->is_news = true;
-    feeder->loops[change->shard % loop_count()].has_news = true;
+    shard->is_unreported = true;
+    feeder->loops[change->shard % loop_count()].has_unreported = true;
 }
 
 struct transaction {
@@ -157,7 +178,7 @@ fill_transaction(struct feeder *feeder, struct transaction *changes, struct aren
 {
     list_each(node, &feeder->waiting) {
         const struct visible_change *change =
-            &list_entry(node, struct visible_parcel, node)->change;
+            &list_entry(node, struct visibility_update, node)->change;
         if (changes->count == BATCH_MAX || change->is_beginning)
             break;
         struct visibility_change next = {.shard = change->shard,
@@ -177,8 +198,9 @@ drop_fed(struct feeder *feeder, size_t count)
     int64_t now = clock_monotonic();
     feeder->round += count;
     for (size_t i = 0; i < count; i++) {
-        struct visible_parcel *fed =
-            list_entry(list_pop_front(&feeder->waiting), struct visible_parcel, node);
+        struct list *node = list_pop_front(&feeder->waiting);
+        check(node != NULL); /* only what waits was fed */
+        struct visibility_update *fed = list_entry(node, struct visibility_update, node);
         note_fed(feeder, &fed->change);
         if (feeder->delay != NULL)
             histogram_observe(feeder->delay, now - fed->time);
@@ -188,21 +210,23 @@ drop_fed(struct feeder *feeder, size_t count)
         feeder->sync_time = now + SYNC_INTERVAL;
 }
 
-/* One transaction, or the beginning of a shard anew. Yields. */
+/* One transaction, or the beginning of a shard again. Yields. */
 static struct error *
 feed_some(struct feeder *feeder, struct arena *arena)
 {
     struct visibility *visibility = feeder->options.visibility;
     struct transaction changes = {0};
+    check(!list_is_empty(&feeder->waiting));
     fill_transaction(feeder, &changes, arena);
     size_t count = changes.count;
+    check(count <= BATCH_MAX);
     struct error *err;
     if (count > 0) {
         err = visibility_feed(visibility, changes.items, count,
                               registry_set(feeder->options.registry), arena);
     } else {
         const struct visible_change *first =
-            &list_entry(feeder->waiting.next, struct visible_parcel, node)->change;
+            &list_entry(feeder->waiting.next, struct visibility_update, node)->change;
         err = visibility_forget(visibility, first->shard, first->row, arena);
         count = 1;
     }
@@ -219,8 +243,8 @@ feed_all(struct feeder *feeder)
         struct arena *arena = arena_new(0);
         err = feed_some(feeder, arena);
         if (err != NULL) {
-            mark("lists_not_fed");
-            log_warn(feeder->options.log, "The lists of runs could not be written; tried again.",
+            probe("lists_not_fed");
+            log_warn(feeder->options.log, "Visibility could not be written; will retry.",
                      log_error(err));
             if (feeder->failed_count != NULL)
                 counter_add(feeder->failed_count, 1);
@@ -230,13 +254,13 @@ feed_all(struct feeder *feeder)
     return err;
 }
 
-/* What was fed until now stays, whatever crashes. Yields. */
+/* What was fed until now survives any crash. Yields. */
 static struct error *
 sync_lists(struct feeder *feeder, struct arena *arena)
 {
     struct error *err = visibility_sync(feeder->options.visibility, arena);
     if (err != NULL) {
-        log_warn(feeder->options.log, "The lists of runs could not be made safe; tried again.",
+        log_warn(feeder->options.log, "Visibility could not be synced; will retry.",
                  log_error(err));
         feeder->sync_time = clock_monotonic() + SYNC_INTERVAL;
         return err;
@@ -247,8 +271,8 @@ sync_lists(struct feeder *feeder, struct arena *arena)
         if (shard->safe == shard->fed)
             continue;
         shard->safe = shard->fed;
-        shard->is_news = true;
-        feeder->loops[i % loop_count()].has_news = true;
+        shard->is_unreported = true;
+        feeder->loops[i % loop_count()].has_unreported = true;
     }
     return NULL;
 }
@@ -257,7 +281,7 @@ static bool
 has_work(const struct feeder *feeder)
 {
     for (unsigned i = 0; i < loop_count(); i++)
-        if (feeder->loops[i].has_changes || feeder->loops[i].has_news)
+        if (feeder->loops[i].has_changes || feeder->loops[i].has_unreported)
             return true;
     return !list_is_empty(&feeder->waiting) || atomic_load(&feeder->is_stopping) ||
            feeder->sync_time <= clock_monotonic();
@@ -271,11 +295,11 @@ round_of_work(struct feeder *feeder, struct arena *arena)
     bool is_sync_due = feeder->sync_time <= began;
     feeder->round = 0;
     if (list_is_empty(&feeder->waiting)) /* else there is no room for more */
-        visit_loops(feeder, is_sync_due, arena);
+        call_loops(feeder, is_sync_due, arena);
     if (feed_all(feeder) != NULL)
         return clock_monotonic() + RETRY_DELAY;
     if (is_sync_due && sync_lists(feeder, arena) == NULL)
-        mark("lists_synced");
+        probe("lists_synced");
     if (feeder->round == 0)
         return 0;
     int64_t now = clock_monotonic(), rest = (now - began) * REST_PART;
@@ -288,7 +312,7 @@ pause_until(int64_t time)
     scoped(arena_drop) struct arena *arena = arena_new(0);
     int64_t rest = time - clock_monotonic();
     if (rest > 0 && fiber_sleep(rest, arena) != NULL)
-        return; /* cancelled with the loop: what is left is read back at the next start */
+        return; /* cancelled with the loop: what is left is read from the store at the next start */
 }
 
 static void
@@ -308,9 +332,9 @@ feeder_fiber(void *argument)
         if (!atomic_load(&feeder->is_stopping))
             pause_until(next);
     }
-    visit_loops(feeder, true, arena);
+    call_loops(feeder, true, arena);
     if (feed_all(feeder) == NULL && sync_lists(feeder, arena) == NULL)
-        visit_loops(feeder, true, arena);
+        call_loops(feeder, true, arena);
     arena_free(arena);
     latch_done(&feeder->running);
 }
@@ -325,9 +349,10 @@ open_metrics(struct feeder *feeder)
         return;
     feeder->failed_count =
         metrics_counter(metrics, "cadenza_visibility_feeds_failed_total",
-                        "Writes of the lists that failed and are repeated.", NULL);
-    feeder->delay = metrics_histogram(metrics, "cadenza_visibility_feed_latency",
-                                      "From the commit of a change until lists show it.", NULL);
+                        "Writes of visibility that failed and are retried.", NULL);
+    feeder->delay =
+        metrics_histogram(metrics, "cadenza_visibility_feed_latency",
+                          "From the commit of a change until visibility shows it.", NULL);
 }
 
 struct feeder *
@@ -343,8 +368,8 @@ feeder_new(const struct feeder_options *options)
     fiber_cond_init(&feeder->changed);
     for (unsigned i = 0; i < loop_count(); i++) {
         feeder->loops[i].feeder = feeder;
-        feeder->loops[i].letter.deliver = deliver;
-        list_init(&feeder->loops[i].letter.node);
+        feeder->loops[i].message.deliver = deliver;
+        list_init(&feeder->loops[i].message.node);
         list_init(&feeder->loops[i].changes);
     }
     open_metrics(feeder);
@@ -372,10 +397,10 @@ static void
 drop_changes(struct list *changes)
 {
     for (struct list *node; (node = list_pop_front(changes)) != NULL;)
-        memory_free(list_entry(node, struct visible_parcel, node));
+        memory_free(list_entry(node, struct visibility_update, node));
 }
 
-/* A letter may still be on its way to loop 0: it is there once every loop has been asked something.
+/* A message may still be on its way to loop 0: it has arrived once every loop has answered a call.
  */
 static void
 pass(void *argument)
@@ -386,6 +411,7 @@ void
 feeder_free(struct feeder *feeder)
 {
     scoped(arena_drop) struct arena *arena = arena_new(0);
+    check(feeder->running.open == 0); /* feeder_stop has returned */
     for (unsigned i = 0; i < loop_count(); i++) {
         while (loop_call(loop_at(i), pass, NULL, arena) != NULL)
             fiber_yield();

@@ -15,7 +15,7 @@
 struct feeder_options {
     /* Tells a shard how far the lists are: they have rows up to `fed`, those up to `safe` whatever
      * crashes. On the shard's loop, no yield. */
-    void (*told)(void *context, uint32_t shard, uint64_t fed, uint64_t safe);
+    void (*on_fed)(void *context, uint32_t shard, uint64_t fed, uint64_t safe);
     void *context;
     struct visibility *visibility;
     const struct registry *registry;
@@ -33,7 +33,7 @@ struct visible_port feeder_port(struct feeder *feeder);
 /* Begins to feed: the shards can be told. On loop 0. */
 void feeder_start(struct feeder *feeder);
 /* Feeds what was handed over and ends; takes nothing from now on. Before the shards close. Yields;
- * deaf to cancel. Harmless when it was not started. */
+ * cannot be cancelled. Harmless when it was not started. */
 void feeder_stop(struct feeder *feeder);
 /* When the shards are closed. */
 void feeder_free(struct feeder *feeder);

@@ -13,7 +13,7 @@
 
 #define MS 1000000LL
 
-struct bench {
+struct feeder_fixture {
     struct visibility visibility; /* an engine of its own */
     struct memory_base *base;
     struct store *store;
@@ -22,102 +22,108 @@ struct bench {
     bool is_failing;
     unsigned failures, beginnings;
     uint64_t rows, last_row; /* fed */
-    uint64_t told_fed, told_safe;
+    uint64_t reported_fed, reported_safe;
 };
 
-static struct bench *
-bench_of(struct visibility *visibility)
+static struct feeder_fixture *
+feeder_fixture_of(struct visibility *visibility)
 {
-    return container_of(visibility, struct bench, visibility);
+    return container_of(visibility, struct feeder_fixture, visibility);
 }
 
 static struct error *
-fail(struct bench *bench, struct arena *arena)
+fail(struct feeder_fixture *feeder_fixture, struct arena *arena)
 {
-    bench->failures++;
+    feeder_fixture->failures++;
     return error_new(arena, ERR_IO, "the disk is full");
 }
 
 static struct error *
-bench_feed(struct visibility *visibility, const struct visibility_change *changes, size_t count,
-           const struct attribute_set *attributes, struct arena *arena)
+feeder_fixture_feed(struct visibility *visibility, const struct visibility_change *changes,
+                    size_t count, const struct attribute_set *attributes, struct arena *arena)
 {
-    struct bench *bench = bench_of(visibility);
-    if (bench->is_failing)
-        return fail(bench, arena);
+    struct feeder_fixture *feeder_fixture = feeder_fixture_of(visibility);
+    if (feeder_fixture->is_failing)
+        return fail(feeder_fixture, arena);
     for (size_t i = 0; i < count; i++) {
-        EXPECT_EQ(changes[i].row, bench->last_row + 1);
+        EXPECT_EQ(changes[i].row, feeder_fixture->last_row + 1);
         EXPECT_TEXT(changes[i].run_id, "run");
-        bench->last_row = changes[i].row;
+        feeder_fixture->last_row = changes[i].row;
     }
-    bench->rows += count;
+    feeder_fixture->rows += count;
     return NULL;
 }
 
 static struct error *
-bench_sync(struct visibility *visibility, struct arena *arena)
+feeder_fixture_sync(struct visibility *visibility, struct arena *arena)
 {
     return NULL;
 }
 
 static struct error *
-bench_forget(struct visibility *visibility, uint32_t shard, uint64_t level, struct arena *arena)
+feeder_fixture_forget(struct visibility *visibility, uint32_t shard, uint64_t level,
+                      struct arena *arena)
 {
-    struct bench *bench = bench_of(visibility);
-    EXPECT_EQ(level, bench->last_row); /* what came before was fed before */
-    bench->beginnings++;
+    struct feeder_fixture *feeder_fixture = feeder_fixture_of(visibility);
+    EXPECT_EQ(level, feeder_fixture->last_row); /* what came before was fed before */
+    feeder_fixture->beginnings++;
     return NULL;
 }
 
-static const struct visibility_engine engine = {
-    .name = "bench", .feed = bench_feed, .sync = bench_sync, .forget = bench_forget};
+static const struct visibility_engine engine = {.name = "bench",
+                                                .feed = feeder_fixture_feed,
+                                                .sync = feeder_fixture_sync,
+                                                .forget = feeder_fixture_forget};
 
 static void
-told(void *context, uint32_t shard, uint64_t fed, uint64_t safe)
+on_fed(void *context, uint32_t shard, uint64_t fed, uint64_t safe)
 {
-    struct bench *bench = context;
-    EXPECT(fed >= bench->told_fed && safe >= bench->told_safe && safe <= fed);
-    bench->told_fed = fed;
-    bench->told_safe = safe;
+    struct feeder_fixture *feeder_fixture = context;
+    EXPECT(fed >= feeder_fixture->reported_fed && safe >= feeder_fixture->reported_safe &&
+           safe <= fed);
+    feeder_fixture->reported_fed = fed;
+    feeder_fixture->reported_safe = safe;
 }
 
 static void
-bench_open(struct bench *bench, struct arena *arena)
+feeder_fixture_open(struct feeder_fixture *feeder_fixture, struct arena *arena)
 {
-    *bench = (struct bench){.visibility.engine = &engine, .base = memory_base_new(0)};
-    bench->store = memory_open(bench->base);
-    EXPECT_OK(registry_open(bench->store, arena, &bench->registry));
-    bench->feeder = feeder_new(&(struct feeder_options){.told = told,
-                                                        .context = bench,
-                                                        .visibility = &bench->visibility,
-                                                        .registry = bench->registry,
-                                                        .shard_count = 1});
-    feeder_start(bench->feeder);
+    *feeder_fixture =
+        (struct feeder_fixture){.visibility.engine = &engine, .base = memory_base_new(0)};
+    feeder_fixture->store = memory_open(feeder_fixture->base);
+    EXPECT_OK(registry_open(feeder_fixture->store, arena, &feeder_fixture->registry));
+    feeder_fixture->feeder =
+        feeder_new(&(struct feeder_options){.on_fed = on_fed,
+                                            .context = feeder_fixture,
+                                            .visibility = &feeder_fixture->visibility,
+                                            .registry = feeder_fixture->registry,
+                                            .shard_count = 1});
+    feeder_start(feeder_fixture->feeder);
 }
 
 static void
-bench_close(struct bench *bench)
+feeder_fixture_close(struct feeder_fixture *feeder_fixture)
 {
-    feeder_stop(bench->feeder);
-    feeder_free(bench->feeder);
-    registry_close(bench->registry);
-    store_close(bench->store);
-    memory_base_free(bench->base);
+    feeder_stop(feeder_fixture->feeder);
+    feeder_free(feeder_fixture->feeder);
+    registry_close(feeder_fixture->registry);
+    store_close(feeder_fixture->store);
+    memory_base_free(feeder_fixture->base);
 }
 
 static bool
-give(struct bench *bench, uint64_t row, bool is_beginning)
+give(struct feeder_fixture *feeder_fixture, uint64_t row, bool is_beginning)
 {
-    struct visible_port port = feeder_port(bench->feeder);
+    struct visible_port port = feeder_port(feeder_fixture->feeder);
     struct visible_change change = {.row = row,
                                     .is_beginning = is_beginning,
                                     .domain_id = "domain",
                                     .workflow_id = "workflow",
                                     .run_id = "run"};
-    struct visible_parcel *parcel = visible_pack(&change);
-    bool is_taken = port.give(port.context, parcel);
+    struct visibility_update *update = visibility_update_new(&change);
+    bool is_taken = port.give(port.context, update);
     if (!is_taken)
-        memory_free(parcel);
+        memory_free(update);
     return is_taken;
 }
 
@@ -136,26 +142,26 @@ static void
 run_failing(void *argument)
 {
     scoped(arena_drop) struct arena *arena = arena_new(0);
-    struct bench bench;
-    bench_open(&bench, arena);
-    bench.is_failing = true;
+    struct feeder_fixture feeder_fixture;
+    feeder_fixture_open(&feeder_fixture, arena);
+    feeder_fixture.is_failing = true;
     uint64_t row = 0;
     for (int i = 0; i < 10; i++)
-        EXPECT(give(&bench, ++row, false));
-    WAIT(bench.failures > 0);
-    EXPECT_EQ(bench.told_fed, 0);
+        EXPECT(give(&feeder_fixture, ++row, false));
+    WAIT(feeder_fixture.failures > 0);
+    EXPECT_EQ(feeder_fixture.reported_fed, 0);
     unsigned refused = 0;
     for (int i = 0; i < 100000 && refused == 0; i++)
-        refused += !give(&bench, row + 1, false) || row++ > 90000;
+        refused += !give(&feeder_fixture, row + 1, false) || row++ > 90000;
     EXPECT(refused == 1 && row < 90000); /* no more room: the shard keeps it */
-    bench.is_failing = false;
-    WAIT(bench.told_fed == row);
-    EXPECT(bench.rows == row && bench.told_fed == row);
-    EXPECT(give(&bench, row, true)); /* the shard begins anew, in its turn */
-    EXPECT(give(&bench, row + 1, false));
-    WAIT(bench.told_safe == row + 1);
-    EXPECT(bench.beginnings == 1 && bench.told_safe == row + 1);
-    bench_close(&bench);
+    feeder_fixture.is_failing = false;
+    WAIT(feeder_fixture.reported_fed == row);
+    EXPECT(feeder_fixture.rows == row && feeder_fixture.reported_fed == row);
+    EXPECT(give(&feeder_fixture, row, true)); /* the shard begins again, in its turn */
+    EXPECT(give(&feeder_fixture, row + 1, false));
+    WAIT(feeder_fixture.reported_safe == row + 1);
+    EXPECT(feeder_fixture.beginnings == 1 && feeder_fixture.reported_safe == row + 1);
+    feeder_fixture_close(&feeder_fixture);
 }
 
 TEST(feeder, what_could_not_be_written_is_written_later_in_order_and_memory_has_a_bound)
@@ -167,13 +173,13 @@ static void
 run_stop(void *argument)
 {
     scoped(arena_drop) struct arena *arena = arena_new(0);
-    struct bench bench;
-    bench_open(&bench, arena);
-    EXPECT(give(&bench, 1, false));
-    feeder_stop(bench.feeder);
-    EXPECT_EQ(bench.rows, 1); /* what was taken is fed */
-    EXPECT(!give(&bench, 2, false));
-    bench_close(&bench);
+    struct feeder_fixture feeder_fixture;
+    feeder_fixture_open(&feeder_fixture, arena);
+    EXPECT(give(&feeder_fixture, 1, false));
+    feeder_stop(feeder_fixture.feeder);
+    EXPECT_EQ(feeder_fixture.rows, 1); /* what was taken is fed */
+    EXPECT(!give(&feeder_fixture, 2, false));
+    feeder_fixture_close(&feeder_fixture);
 }
 
 TEST(feeder, a_feeder_that_stops_feeds_what_it_took_and_takes_nothing_more)
@@ -208,7 +214,7 @@ run_registry(void *argument)
     memory_base_free(base);
 }
 
-TEST(registry, keys_are_added_all_or_none_whoever_else_adds_some)
+TEST(registry, keys_are_added_all_or_none_even_if_another_host_adds_some)
 {
     linux_run(&(struct linux_options){.loops = 2}, run_registry, NULL);
 }

@@ -61,16 +61,16 @@ static void
 take_pair(struct registry *registry, const struct value_pair *pair, struct attribute_set *set)
 {
     enum attribute_type type;
-    const struct attribute *known = attribute_find(set, pair->name);
+    const struct search_attribute *known = attribute_find(set, pair->name);
     if (known != NULL && known->column != COLUMN_NONE)
         return;
-    const char *why = "the type is none";
+    const char *why = "not a type";
     if (attribute_type_parse(slice_text(pair->text), &type)) {
         struct error *err = attribute_set_add(set, pair->name, type, registry->arena);
         why = err == NULL ? NULL : err->message;
     }
     if (why != NULL)
-        log_warn(registry->setting.log, "a search attribute of the settings is left out",
+        log_warn(registry->setting.log, "a search attribute of the settings is ignored",
                  log_text("name", pair->name), log_text("type", pair->text),
                  log_text("reason", why));
 }
@@ -146,6 +146,7 @@ try_add(const struct addition *addition)
     struct registry *registry = addition->registry;
     struct arena *arena = addition->arena;
     uint64_t guard;
+    check(registry->changing.owner == fiber_self());
     struct attribute_set *set;
     struct error *err = store_guard(registry->store, PARTITION_OF_ATTRIBUTES, arena, &guard);
     if (err == NULL)
@@ -223,6 +224,7 @@ copy_map(const struct value_pair *map, struct arena *arena)
 static struct error *
 take_map(struct registry *registry, struct arena *arena)
 {
+    check(registry->changing.owner == fiber_self());
     const struct value_pair *map =
         dynamic_value(registry->setting.dynamic, DYNAMIC_SEARCH_ATTRIBUTES, NULL)->map;
     if (registry->setting.map != NULL && is_same_map(registry->setting.map, map))
@@ -239,7 +241,7 @@ take_map(struct registry *registry, struct arena *arena)
 }
 
 static struct error *
-look(struct registry *registry, struct arena *arena)
+read_setting(struct registry *registry, struct arena *arena)
 {
     struct error *err = fiber_mutex_lock(&registry->changing, arena);
     if (err != NULL)
@@ -257,9 +259,9 @@ follow(void *argument)
         scoped(arena_drop) struct arena *arena = arena_new(0);
         if (fiber_sleep(registry->setting.interval, arena) != NULL)
             break; /* cancelled */
-        struct error *err = look(registry, arena);
+        struct error *err = read_setting(registry, arena);
         if (err != NULL && !fiber_is_cancelled())
-            log_warn(registry->setting.log, "search attributes of the settings are not taken yet",
+            log_warn(registry->setting.log, "search attributes of the settings are not applied yet",
                      log_error(err));
     }
     latch_done(&registry->setting.open);
@@ -274,7 +276,7 @@ registry_follow(struct registry *registry, const struct dynamic *dynamic, int64_
     registry->setting.log = log;
     registry->setting.interval = interval;
     registry->setting.arena = arena_new(0);
-    struct error *err = look(registry, arena);
+    struct error *err = read_setting(registry, arena);
     if (err != NULL)
         return err;
     latch_add(&registry->setting.open, 1);

@@ -18,7 +18,7 @@ struct registry;
 must_use struct error *registry_open(struct store *store, struct arena *arena,
                                      struct registry **registry);
 /* Takes the keys of the setting now, and again when they changed, looking every `interval` ns. A
- * key of another type than it has already, or of none, is told in the log and left out; the usual
+ * key of another type than it has already, or of none, is logged and ignored; the usual
  * keys need not be in the setting, but may. On loop 0, once; the settings must live longer than the
  * registry. Yields. Errors: the store's. */
 must_use struct error *registry_follow(struct registry *registry, const struct dynamic *dynamic,

@@ -1,9 +1,9 @@
 /* memory.c - visibility without a disk: every run, looked at one by one.
  *
- * For simulation, where hosts share it as they would share a server, and as the plainest engine
- * that the others are compared with. Its memory is nobody's heap: a host that crashes takes nothing
- * of it along. Nothing yields, so a call is of one moment. What is asked costs a look at each run
- * of all domains. */
+ * For simulation, where hosts share it as they would share a server, and as the simplest engine,
+ * which the others are compared with. Its memory belongs to no host's heap, so it survives a host
+ * that crashes. Nothing yields, so a call is of one moment. A query looks at each run of all
+ * domains. */
 #include "base/memory.h"
 #include "base/check.h"
 #include "base/map.h"
@@ -67,7 +67,7 @@ static void
 keep_attributes(struct visibility_row *row, struct arena *arena)
 {
     for (size_t i = 0; i < row->custom_count; i++) {
-        struct attribute *attribute = arena_make(arena, struct attribute);
+        struct search_attribute *attribute = arena_make(arena, struct search_attribute);
         *attribute = *row->custom[i].attribute;
         attribute->name = arena_text(arena, attribute->name);
         row->custom[i].attribute = attribute;
@@ -160,7 +160,7 @@ memory_forget(struct visibility *visibility, uint32_t shard, uint64_t level, str
 
 struct found {
     const struct memory_run *run;
-    struct memory_place place;
+    struct memory_position position;
 };
 
 /* Keeps the first `limit` places in order: the new one is put where it belongs, what falls off the
@@ -172,7 +172,7 @@ keep_first(const struct query *query, struct found *page, size_t *count, size_t 
     size_t low = 0, high = *count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (memory_place_compare(query, &page[middle].place, &found.place) < 0)
+        if (memory_position_compare(query, &page[middle].position, &found.position) < 0)
             low = middle + 1;
         else
             high = middle;
@@ -193,7 +193,7 @@ is_meant(const struct memory_run *run, const char *domain_id, const struct query
 
 static size_t
 find_page(const struct memory *memory, const struct visibility_question *question,
-          const struct memory_place *after, struct found *page)
+          const struct memory_position *after, struct found *page)
 {
     const struct query *query = question->query;
     size_t cursor = 0, count = 0;
@@ -202,8 +202,8 @@ find_page(const struct memory *memory, const struct visibility_question *questio
         const struct memory_run *run = value;
         if (!is_meant(run, question->domain_id, query))
             continue;
-        struct found found = {run, memory_place_of(query, &run->row)};
-        if (after == NULL || memory_place_compare(query, after, &found.place) < 0)
+        struct found found = {run, memory_position_of(query, &run->row)};
+        if (after == NULL || memory_position_compare(query, after, &found.position) < 0)
             keep_first(query, page, &count, question->page_size, found);
     }
     return count;
@@ -217,7 +217,7 @@ memory_list(struct visibility *visibility, const struct visibility_question *que
     struct visibility_question bounded = *question; /* as many as there are is enough room */
     size_t runs = map_count(memory->runs);
     bounded.page_size = question->page_size <= runs ? question->page_size : runs + 1;
-    struct memory_place after;
+    struct memory_position after;
     bool has_token = question->token.length > 0;
     if (has_token) {
         struct error *err = memory_token_read(question->query, question->token, arena, &after);
@@ -231,7 +231,7 @@ memory_list(struct visibility *visibility, const struct visibility_question *que
     for (size_t i = 0; i < page->count; i++)
         page->info[i] = arena_slice(arena, found[i].run->info);
     if (page->count == question->page_size)
-        page->token = memory_token_write(&found[page->count - 1].place, arena);
+        page->token = memory_token_write(&found[page->count - 1].position, arena);
     return NULL;
 }
 

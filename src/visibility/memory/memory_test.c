@@ -1,6 +1,6 @@
 /* memory_test.c - the memory engine keeps the contract. */
 #include "base/test.h"
-#include "visibility/contract.h"
+#include "visibility/test/contract.h"
 
 static struct visibility *
 open_memory(void *context)

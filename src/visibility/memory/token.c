@@ -9,24 +9,24 @@
 #include "base/buffer.h"
 #include "base/check.h"
 
-struct memory_place
-memory_place_of(const struct query *query, const struct visibility_row *row)
+struct memory_position
+memory_position_of(const struct query *query, const struct visibility_row *row)
 {
     check(row->has[COLUMN_RUN_ID]);
     const struct attribute_value *value = query_order_value(query, row);
-    struct memory_place place = {.has_value = value != NULL,
-                                 .run_id = row->column[COLUMN_RUN_ID].text};
+    struct memory_position position = {.has_value = value != NULL,
+                                       .run_id = row->column[COLUMN_RUN_ID].text};
     if (value != NULL)
-        place.value = *value;
-    return place;
+        position.value = *value;
+    return position;
 }
 
 int
-memory_place_compare(const struct query *query, const struct memory_place *one,
-                     const struct memory_place *other)
+memory_position_compare(const struct query *query, const struct memory_position *one,
+                        const struct memory_position *other)
 {
-    return query_compare_places(query, one->has_value ? &one->value : NULL, one->run_id,
-                                other->has_value ? &other->value : NULL, other->run_id);
+    return query_compare_positions(query, one->has_value ? &one->value : NULL, one->run_id,
+                                   other->has_value ? &other->value : NULL, other->run_id);
 }
 
 /* --- tokens --------------------------------------------------------------------------------- */
@@ -47,18 +47,18 @@ bits_of(const struct attribute_value *value)
 }
 
 struct slice
-memory_token_write(const struct memory_place *place, struct arena *arena)
+memory_token_write(const struct memory_position *position, struct arena *arena)
 {
-    check(place->run_id.length > 0);
+    check(position->run_id.length > 0);
     scoped(buffer_free) struct buffer token = {0};
-    buffer_append_u8(&token, place->has_value ? (uint8_t)(place->value.type + 1) : 0);
-    if (place->has_value && is_text(place->value.type)) {
-        buffer_append_u32be(&token, (uint32_t)place->value.text.length);
-        buffer_append(&token, place->value.text);
-    } else if (place->has_value) {
-        buffer_append_u64be(&token, bits_of(&place->value));
+    buffer_append_u8(&token, position->has_value ? (uint8_t)(position->value.type + 1) : 0);
+    if (position->has_value && is_text(position->value.type)) {
+        buffer_append_u32be(&token, (uint32_t)position->value.text.length);
+        buffer_append(&token, position->value.text);
+    } else if (position->has_value) {
+        buffer_append_u64be(&token, bits_of(&position->value));
     }
-    buffer_append(&token, place->run_id);
+    buffer_append(&token, position->run_id);
     return arena_slice(arena, buffer_slice(&token));
 }
 
@@ -94,15 +94,15 @@ take_value(struct slice *token, struct attribute_value *value)
 
 struct error *
 memory_token_read(const struct query *query, struct slice token, struct arena *arena,
-                  struct memory_place *place)
+                  struct memory_position *position)
 {
     check(token.length > 0);
     enum attribute_type type = query->order != NULL ? query->order->type : ATTRIBUTE_DATETIME;
     uint8_t kind = token.data[0];
-    *place = (struct memory_place){.has_value = kind != 0, .value.type = type};
+    *position = (struct memory_position){.has_value = kind != 0, .value.type = type};
     token = slice_skip(token, 1);
-    bool is_good = kind == 0 || (kind == (uint8_t)type + 1 && take_value(&token, &place->value));
-    place->run_id = token;
+    bool is_good = kind == 0 || (kind == (uint8_t)type + 1 && take_value(&token, &position->value));
+    position->run_id = token;
     if (!is_good || token.length == 0)
         return error_new(arena, ERR_BAD_REQUEST, "Invalid NextPageToken.");
     return NULL;

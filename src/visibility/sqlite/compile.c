@@ -31,7 +31,7 @@ sql_append(struct sql *sql, const char *text)
 }
 
 static void
-append_place(struct sql *sql, struct sql_value value)
+append_parameter(struct sql *sql, struct sql_value value)
 {
     sql_append(sql, "?");
     vector_push(&sql->values, value);
@@ -40,19 +40,19 @@ append_place(struct sql *sql, struct sql_value value)
 void
 sql_append_integer(struct sql *sql, int64_t integer)
 {
-    append_place(sql, (struct sql_value){.type = SQL_INTEGER, .integer = integer});
+    append_parameter(sql, (struct sql_value){.type = SQL_INTEGER, .integer = integer});
 }
 
 void
 sql_append_text(struct sql *sql, struct slice text)
 {
-    append_place(sql, (struct sql_value){.type = SQL_TEXT, .text = text});
+    append_parameter(sql, (struct sql_value){.type = SQL_TEXT, .text = text});
 }
 
 void
 sql_append_stored(struct sql *sql, const struct sql_value *value)
 {
-    append_place(sql, *value);
+    append_parameter(sql, *value);
 }
 
 void
@@ -69,7 +69,7 @@ sql_append_value(struct sql *sql, const struct attribute_value *value)
         sql_append_integer(sql, value->integer);
         return;
     case ATTRIBUTE_DOUBLE:
-        append_place(sql, (struct sql_value){.type = SQL_NUMBER, .number = value->number});
+        append_parameter(sql, (struct sql_value){.type = SQL_NUMBER, .number = value->number});
         return;
     case ATTRIBUTE_TYPE_COUNT:
         break;
@@ -78,7 +78,7 @@ sql_append_value(struct sql *sql, const struct attribute_value *value)
 }
 
 static int
-bind_place(sqlite3_stmt *statement, int index, const struct sql_value *value)
+bind_parameter(sqlite3_stmt *statement, int index, const struct sql_value *value)
 {
     switch (value->type) {
     case SQL_INTEGER:
@@ -103,7 +103,7 @@ sql_prepare(struct sql *sql, sqlite3_stmt **statement)
     int code = sqlite3_prepare_v2(sql->database, (const char *)text.data, (int)text.length,
                                   statement, NULL);
     for (size_t i = 0; i < sql->values.count && code == SQLITE_OK; i++)
-        code = bind_place(*statement, (int)i + 1, &vector_at(&sql->values, i));
+        code = bind_parameter(*statement, (int)i + 1, &vector_at(&sql->values, i));
     return code;
 }
 
@@ -121,7 +121,7 @@ number_of(struct sql *sql, enum name_kind kind, struct slice text)
 }
 
 int64_t
-compile_attribute(struct sql *sql, const struct attribute *attribute)
+compile_attribute(struct sql *sql, const struct search_attribute *attribute)
 {
     return number_of(sql, NAME_ATTRIBUTE + attribute->type, slice_text(attribute->name));
 }
@@ -226,8 +226,8 @@ append_column_test(struct sql *sql, enum attribute_column column, enum query_ope
 }
 
 static void
-append_custom_test(struct sql *sql, const struct attribute *attribute, enum query_operator operator,
-                   const struct attribute_value * value)
+append_custom_test(struct sql *sql, const struct search_attribute *attribute,
+                   enum query_operator operator, const struct attribute_value * value)
 {
     bool is_search = operator== QUERY_EQUAL && attribute->type != ATTRIBUTE_STRING;
     sql_append(sql, is_search ? "EXISTS (SELECT 1 FROM search WHERE attribute = "
@@ -261,7 +261,7 @@ static enum query_operator contrary_of(enum query_operator operator)
 static void
 append_positive(struct sql *sql, const struct query_node *node, enum query_operator operator)
 {
-    const struct attribute *attribute = node->attribute;
+    const struct search_attribute *attribute = node->attribute;
     if (attribute->column == COLUMN_NONE) {
         append_custom_test(sql, attribute, operator, & node->value);
     } else if (operator== QUERY_NOT_MISSING) {
@@ -324,9 +324,9 @@ compile_where(struct sql *sql, const struct query_node *node)
         append_compare(sql, node);
         sql_append(sql, ")");
         return;
-    case QUERY_AT_PLACE:
+    case QUERY_ACTIVE_IN:
         sql_append(sql, "is_at_place(runs.scope, runs.scope_name, ");
-        append_place(sql, (struct sql_value){.type = SQL_NODE, .node = node});
+        append_parameter(sql, (struct sql_value){.type = SQL_NODE, .node = node});
         sql_append(sql, ")");
         return;
     }

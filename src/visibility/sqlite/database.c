@@ -2,7 +2,7 @@
  *
  * Nothing in the file is the truth: the runs are. So a file that is damaged, or was written by
  * another version of the schema, is moved aside and an empty one made; its levels are 0, and the
- * shards feed it anew. Damage that shows later is answered with ERR_CORRUPT, and remembered by a
+ * shards feed it again. Damage that shows later is answered with ERR_CORRUPT, and remembered by a
  * file beside it, so that the next start does the same.
  *
  * The tables, and why they are so:
@@ -163,7 +163,7 @@ open_connection(const char *path, int flags, sqlite3 **database)
     return functions_register(*database);
 }
 
-struct opening {
+struct database_opening {
     const char *path;
     sqlite3 *database;
     int code;
@@ -172,11 +172,12 @@ struct opening {
 static void
 open_writer(void *argument)
 {
-    struct opening *opening = argument;
-    opening->code = open_connection(opening->path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE,
-                                    &opening->database);
-    if (opening->code == SQLITE_OK)
-        opening->code = adopt_file(opening->database);
+    struct database_opening *database_opening = argument;
+    database_opening->code =
+        open_connection(database_opening->path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE,
+                        &database_opening->database);
+    if (database_opening->code == SQLITE_OK)
+        database_opening->code = adopt_file(database_opening->database);
 }
 
 int
@@ -241,13 +242,13 @@ move_aside(const char *path, struct arena *arena, const char **moved)
 static struct error *
 open_once(const char *path, struct arena *arena, sqlite3 **writer)
 {
-    struct opening opening = {.path = path};
-    struct error *err = pool_run(open_writer, &opening, arena);
+    struct database_opening database_opening = {.path = path};
+    struct error *err = pool_run(open_writer, &database_opening, arena);
     if (err == NULL)
-        err = database_error(opening.database, opening.code, path, arena);
-    *writer = opening.database;
+        err = database_error(database_opening.database, database_opening.code, path, arena);
+    *writer = database_opening.database;
     if (err != NULL)
-        sqlite3_close(opening.database);
+        sqlite3_close(database_opening.database);
     return err;
 }
 

@@ -35,13 +35,13 @@ text_like(sqlite3_context *context, int count, sqlite3_value **values)
 
 /* A NULL is an empty text here: no scope. */
 static void
-is_at_place(sqlite3_context *context, int count, sqlite3_value **values)
+is_active_in(sqlite3_context *context, int count, sqlite3_value **values)
 {
     check(count == 3);
     const struct query_node *node = sqlite3_value_pointer(values[2], NODE_POINTER);
     check(node != NULL);
-    sqlite3_result_int(context,
-                       query_is_at_place(node, argument_text(values[0]), argument_text(values[1])));
+    sqlite3_result_int(
+        context, query_is_active_in(node, argument_text(values[0]), argument_text(values[1])));
 }
 
 int
@@ -55,7 +55,7 @@ functions_register(sqlite3 *database)
     code = sqlite3_create_function(database, "text_like", 2, flags, NULL, text_like, NULL, NULL);
     if (code != SQLITE_OK)
         return code;
-    return sqlite3_create_function(database, "is_at_place", 3, flags, NULL, is_at_place, NULL,
+    return sqlite3_create_function(database, "is_at_place", 3, flags, NULL, is_active_in, NULL,
                                    NULL);
 }
 

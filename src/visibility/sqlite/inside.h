@@ -18,12 +18,11 @@
 #define READERS     4    /* questions at a time, each on a thread and a connection of its own */
 #define WAITERS_MAX 1024 /* questions that wait for one of them */
 
-/* --- database.c: the file, connections, codes ----------------------------------------------------
- */
+/* --- database.c: the file, connections, codes ------------------------------------------------- */
 
 /* Opens the file for writing, with its schema; one that is of another version or damaged is moved
- * aside and made anew. *moved: where to, or NULL. Yields. */
-must_use struct error *database_open(const char *path, struct arena *arena, sqlite3 **writer,
+ * aside and created again. *moved: where to, or NULL. Yields. */
+must_use struct error *database_open(const char *path, struct arena *arena, sqlite3 **run_writer,
                                      const char **moved);
 /* A connection that only reads. Blocks. */
 int database_open_reader(const char *path, sqlite3 **reader);
@@ -39,8 +38,7 @@ int statement_run(sqlite3_stmt *statement);
 /* Resets a statement and its bindings, at its end or before. The code of a step that failed. */
 int statement_end(sqlite3_stmt *statement);
 
-/* --- names.c: texts that repeat, as numbers ------------------------------------------------------
- */
+/* --- names.c: texts that repeat, as numbers --------------------------------------------------- */
 
 enum name_kind {
     NAME_DOMAIN,
@@ -66,8 +64,7 @@ int names_number(struct names *names, int64_t domain, enum name_kind kind, struc
 int names_find(sqlite3 *database, int64_t domain, enum name_kind kind, struct slice text,
                int64_t *number);
 
-/* --- functions.c: what SQL lacks ---------------------------------------------------------------
- */
+/* --- functions.c: what SQL lacks -------------------------------------------------------------- */
 
 /* text_matches(text, phrase) and text_like(text, pattern), as engine.h has them. */
 int functions_register(sqlite3 *database);
@@ -80,8 +77,7 @@ int64_t key_hash(int64_t domain, enum attribute_column column, struct slice text
  * none is left. */
 bool text_next_word(struct slice *text, uint8_t *word, size_t *length);
 
-/* --- known.c: open runs that were met lately ----------------------------------------------------
- */
+/* --- known.c: open runs that were met lately -------------------------------------------------- */
 
 /* What an UPDATE must know of the row: where it is, and what it does not change. */
 struct known_run {
@@ -101,56 +97,52 @@ bool known_take(struct known_runs *runs, int64_t domain, struct slice run_id,
                 struct known_run *run);
 void known_put(struct known_runs *runs, struct slice run_id, const struct known_run *run);
 
-/* --- record.c: one run in the tables -----------------------------------------------------------
- */
+/* --- record.c: one run in the tables ---------------------------------------------------------- */
 
 struct record_writer {
     sqlite3 *database;
     struct names names;
     struct known_runs known;
     sqlite3_stmt **statements;
-    struct fresh *fresh; /* runs that wait for being found or inserted, and room for the next */
+    struct run_row *run_row; /* runs that wait for being found or inserted, and room for the next */
     size_t waiting;
     int64_t next_id; /* of runs */
     int64_t recent;  /* keys in key_recent */
     uint64_t slice;  /* of all hashes: whose keys go into the large tree next */
 };
-int record_open(struct record_writer *writer, sqlite3 *database);
-void record_close(struct record_writer *writer);
+int record_open(struct record_writer *run_writer, sqlite3 *database);
+void record_close(struct record_writer *run_writer);
 /* After a rollback: what is kept in memory is read again. */
-int record_reload(struct record_writer *writer);
+int record_reload(struct record_writer *run_writer);
 /* Brings a change into the tables, at the latest with record_flush: until then no other change of
  * the run may come, and the change and the arena, which has what was read, must stay. Blocks. */
-int record_write(struct record_writer *writer, const struct visibility_change *change,
+int record_write(struct record_writer *run_writer, const struct visibility_change *change,
                  const struct attribute_set *attributes, struct arena *arena);
 /* Writes what waits. Blocks. */
-int record_flush(struct record_writer *writer, struct arena *arena);
+int record_flush(struct record_writer *run_writer, struct arena *arena);
 /* Removes the runs of a shard among the next FORGET_STEP that were written after number *after,
  * which then is where to go on, or FORGET_DONE. Blocks. */
 #define FORGET_STEP 2000
 #define FORGET_DONE (-1)
-int record_forget(struct record_writer *writer, uint32_t shard, int64_t *after,
+int record_forget(struct record_writer *run_writer, uint32_t shard, int64_t *after,
                   struct arena *arena);
 
-/* --- keys.c: what finds a run by its ids --------------------------------------------------------
- */
+/* --- keys.c: what finds a run by its ids ------------------------------------------------------ */
 
 /* Removes both keys of a run: of its workflow id and of its own. Blocks. */
-int keys_delete(struct record_writer *writer, int64_t id, const int64_t hashes[2]);
+int keys_delete(struct record_writer *run_writer, int64_t id, const int64_t hashes[2]);
 /* Moves keys from the small tree to the large one if there are many. Blocks. */
-int keys_settle(struct record_writer *writer);
+int keys_merge(struct record_writer *run_writer);
 
-/* --- values.c: custom attributes of a run in the tables ----------------------------------------
- */
+/* --- values.c: custom attributes of a run in the tables --------------------------------------- */
 
 /* A fingerprint of the attributes, 0: none. Equal ones need not be written again. */
 int64_t values_fingerprint(const struct visibility_row *row);
-int values_insert(struct record_writer *writer, int64_t id, int64_t domain,
+int values_insert(struct record_writer *run_writer, int64_t id, int64_t domain,
                   const struct visibility_row *row, struct arena *arena);
-int values_delete(struct record_writer *writer, int64_t id, struct arena *arena);
+int values_delete(struct record_writer *run_writer, int64_t id, struct arena *arena);
 
-/* --- levels.c: the newest row that each shard fed ------------------------------------------------
- */
+/* --- levels.c: the newest row that each shard fed --------------------------------------------- */
 
 struct levels {
     struct map64 *map; /* shard → its level; none is removed */
@@ -164,18 +156,17 @@ void levels_set(struct levels *levels, uint32_t shard, uint64_t row);
 int levels_load(struct levels *levels);
 int levels_save(struct levels *levels);
 
-/* --- writer.c: the thread that writes ----------------------------------------------------------
- */
+/* --- writer.c: the thread that writes --------------------------------------------------------- */
 
-struct writer;
+struct run_writer;
 /* Takes the connection over. Yields. */
-must_use struct error *database_writer_open(sqlite3 *database, struct metrics *metrics,
-                                            struct arena *arena, struct writer **writer);
-void database_writer_close(struct writer *writer);
+must_use struct error *run_writer_open(sqlite3 *database, struct metrics *metrics,
+                                       struct arena *arena, struct run_writer **run_writer);
+void run_writer_close(struct run_writer *run_writer);
 
 enum writing { WRITING_FEED, WRITING_LEVEL, WRITING_SYNC, WRITING_FORGET };
 struct writing_job {
-    struct letter letter; /* to the writer, and back as the answer */
+    struct loop_message message; /* to the writer, and back as the answer */
     enum writing what;
     const struct visibility_change *changes; /* FEED */
     size_t count;
@@ -189,13 +180,12 @@ struct writing_job {
     struct fiber *fiber;
     bool is_done;
 };
-/* Hands the job to the thread and waits for it, deaf to cancel. Yields. */
-must_use struct error *writer_do(struct writer *writer, struct writing_job *job);
+/* Hands the job to the thread and waits for it, cannot be cancelled. Yields. */
+must_use struct error *run_writer_do(struct run_writer *run_writer, struct writing_job *job);
 
 #define NODE_POINTER "query_node" /* the type of bound pointers */
 
-/* --- compile.c: a tree becomes SQL with places for values ---------------------------------------
- */
+/* --- compile.c: a tree becomes SQL with places for values ------------------------------------- */
 
 struct sql_value {
     enum { SQL_INTEGER, SQL_NUMBER, SQL_TEXT, SQL_NODE } type;
@@ -226,10 +216,9 @@ void compile_where(struct sql *sql, const struct query_node *node);
 /* A system column as an expression of a row of `runs`. */
 const char *compile_column(enum attribute_column column);
 /* The number of a custom attribute; 0: no run ever had it. */
-int64_t compile_attribute(struct sql *sql, const struct attribute *attribute);
+int64_t compile_attribute(struct sql *sql, const struct search_attribute *attribute);
 
-/* --- plan.c: where to look ---------------------------------------------------------------------
- */
+/* --- plan.c: where to look -------------------------------------------------------------------- */
 
 /* A way to a small number of runs among which all answers are. */
 struct source;
@@ -240,8 +229,7 @@ void source_append(struct sql *sql, const struct source *source, struct arena *a
 /* The index to walk in the order of StartTime: the one that leaves most runs out. */
 const char *plan_start_index(const struct query_node *where);
 
-/* --- token.c: where a page ended ----------------------------------------------------------------
- */
+/* --- token.c: where a page ended -------------------------------------------------------------- */
 
 struct token {
     bool is_null; /* the order value: the run has none */
@@ -255,8 +243,7 @@ struct slice token_write(const struct token *token, uint64_t fingerprint, struct
 must_use struct error *token_read(struct slice bytes, uint64_t fingerprint, struct arena *arena,
                                   struct token *token);
 
-/* --- question.c: lists and counts ---------------------------------------------------------------
- */
+/* --- question.c: lists and counts ------------------------------------------------------------- */
 
 /* On a reader's thread. Block. */
 int question_list(sqlite3 *database, const struct visibility_question *question,
@@ -264,8 +251,7 @@ int question_list(sqlite3 *database, const struct visibility_question *question,
 int question_count(sqlite3 *database, const char *domain_id, const struct query *query,
                    struct arena *arena, int64_t *count);
 
-/* --- readers.c: who may ask now -----------------------------------------------------------------
- */
+/* --- readers.c: who may ask now --------------------------------------------------------------- */
 
 struct readers;
 must_use struct error *readers_open(const char *path, struct metrics *metrics, struct arena *arena,

@@ -32,9 +32,9 @@ keys_delete(struct record_writer *writer, int64_t id, const int64_t hashes[2])
 /* Moves the keys of one slice of all hashes. They lie side by side in both trees, so that each page
  * of the large one takes several. */
 static int
-settle_slice(struct record_writer *writer, int64_t first, int64_t last)
+merge_slice(struct record_writer *writer, int64_t first, int64_t last)
 {
-    static const int both[] = {RECORD_KEY_SETTLE, RECORD_KEY_SETTLED};
+    static const int both[] = {RECORD_KEY_MERGE, RECORD_KEY_MERGED};
     int code = SQLITE_OK;
     for (int i = 0; i < 2 && code == SQLITE_OK; i++) {
         sqlite3_stmt *statement = writer->statements[both[i]];
@@ -47,13 +47,14 @@ settle_slice(struct record_writer *writer, int64_t first, int64_t last)
 }
 
 int
-keys_settle(struct record_writer *writer)
+keys_merge(struct record_writer *writer)
 {
     const uint64_t width = UINT64_C(1) << 58; /* 64 slices: no group has much of it to do */
     int code = SQLITE_OK;
+    check(writer->recent >= 0); /* never less than there are */
     for (int i = 0; i < 64 && writer->recent >= KEY_RECENT_MAX && code == SQLITE_OK; i++) {
         uint64_t first = writer->slice++ % 64 * width + (UINT64_C(1) << 63);
-        code = settle_slice(writer, (int64_t)first, (int64_t)(first + width - 1));
+        code = merge_slice(writer, (int64_t)first, (int64_t)(first + width - 1));
     }
     return code;
 }

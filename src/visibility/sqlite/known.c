@@ -2,14 +2,14 @@
  * looked up.
  *
  * Two generations: when the younger is full the older goes. What is forgotten is found in the
- * tables, so a bound costs time, never an answer. */
+ * tables, so the bound costs time, never a correct answer. */
 #include "base/check.h"
 #include "visibility/sqlite/inside.h"
 
 #define GENERATION_MAX 8192 /* runs, of about 100 bytes each */
 #define RUN_ID_MAX     40
 
-struct known {
+struct known_entry {
     struct known_run run;
     uint8_t length;
     uint8_t run_id[RUN_ID_MAX];
@@ -18,9 +18,9 @@ struct known {
 static void
 free_generation(struct map64 *generation)
 {
-    void *known;
-    for (size_t cursor = 0; map64_next(generation, &cursor, NULL, &known);)
-        memory_free(known);
+    void *known_entry;
+    for (size_t cursor = 0; map64_next(generation, &cursor, NULL, &known_entry);)
+        memory_free(known_entry);
     map64_free(generation);
 }
 
@@ -50,13 +50,13 @@ static bool
 take(struct map64 *generation, uint64_t hash, int64_t domain, struct slice run_id,
      struct known_run *run)
 {
-    struct known *known = map64_get(generation, hash);
-    if (known == NULL || known->run.domain != domain ||
-        !slice_equal(slice_of(known->run_id, known->length), run_id))
+    struct known_entry *known_entry = map64_get(generation, hash);
+    if (known_entry == NULL || known_entry->run.domain != domain ||
+        !slice_equal(slice_of(known_entry->run_id, known_entry->length), run_id))
         return false;
-    *run = known->run;
+    *run = known_entry->run;
     map64_remove(generation, hash);
-    memory_free(known);
+    memory_free(known_entry);
     return true;
 }
 
@@ -79,9 +79,10 @@ known_put(struct known_runs *runs, struct slice run_id, const struct known_run *
         runs->old = runs->young;
         runs->young = map64_new();
     }
-    struct known *known = memory_alloc(sizeof *known);
-    known->run = *run;
-    known->length = (uint8_t)run_id.length;
-    memcpy(known->run_id, run_id.data, run_id.length);
-    memory_free(map64_put(runs->young, map_hash(run_id), known));
+    struct known_entry *known_entry = memory_alloc(sizeof *known_entry);
+    known_entry->run = *run;
+    known_entry->length = (uint8_t)run_id.length;
+    memcpy(known_entry->run_id, run_id.data, run_id.length);
+    memory_free(map64_put(runs->young, map_hash(run_id), known_entry));
+    check(map64_count(runs->young) <= GENERATION_MAX);
 }

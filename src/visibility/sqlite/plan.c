@@ -23,7 +23,7 @@ struct source {
     int64_t runs; /* how many it leads to */
 };
 
-struct search {
+struct source_search {
     struct sql *sql; /* for database and domain */
     struct arena *arena;
     unsigned asked;
@@ -189,16 +189,16 @@ source_append(struct sql *sql, const struct source *source, struct arena *arena)
 
 /* ---- the choice ---- */
 
-/* Asks how many; beyond SOURCE_MAX it is no way to go. */
+/* Asks how many; beyond SOURCE_MAX it is too many. */
 static struct source *
-ask(struct search *search, struct source source)
+ask(struct source_search *source_search, struct source source)
 {
-    if (search->asked++ >= PARTS_MAX)
+    if (source_search->asked++ >= PARTS_MAX)
         return NULL;
     scoped(sql_free) struct sql sql;
-    sql_init(&sql, search->sql->database, search->sql->domain);
+    sql_init(&sql, source_search->sql->database, source_search->sql->domain);
     sql_append(&sql, "SELECT count(*) FROM (SELECT 1 FROM (");
-    source_append(&sql, &source, search->arena);
+    source_append(&sql, &source, source_search->arena);
     sql_append(&sql, ") LIMIT ");
     sql_append_integer(&sql, SOURCE_MAX + 1);
     sql_append(&sql, ")");
@@ -207,11 +207,11 @@ ask(struct search *search, struct source source)
     if (code == SQLITE_OK && sqlite3_step(statement) == SQLITE_ROW)
         source.runs = sqlite3_column_int64(statement, 0);
     int end = sqlite3_finalize(statement);
-    if (search->sql->code == SQLITE_OK)
-        search->sql->code = code != SQLITE_OK ? code : end;
-    if (search->sql->code != SQLITE_OK || source.runs > SOURCE_MAX)
+    if (source_search->sql->code == SQLITE_OK)
+        source_search->sql->code = code != SQLITE_OK ? code : end;
+    if (source_search->sql->code != SQLITE_OK || source.runs > SOURCE_MAX)
         return NULL;
-    struct source *kept = arena_make(search->arena, struct source);
+    struct source *kept = arena_make(source_search->arena, struct source);
     *kept = source;
     return kept;
 }
@@ -224,36 +224,38 @@ smaller(struct source *one, struct source *other)
     return other->runs < one->runs ? other : one;
 }
 
-static struct source *find_for(struct search *search, const struct query_node *node);
+static struct source *find_for(struct source_search *source_search, const struct query_node *node);
 
 static struct source *
-find_for_range(struct search *search, const struct query_node *node, enum attribute_column column)
+find_for_range(struct source_search *source_search, const struct query_node *node,
+               enum attribute_column column)
 {
     bool has_bound = false;
     for (size_t i = 0; i < node->child_count; i++)
         has_bound = has_bound || is_bound(node->child[i], column);
     struct source range = {.kind = SOURCE_RANGE, .node = node, .column = column};
-    return has_bound ? ask(search, range) : NULL;
+    return has_bound ? ask(source_search, range) : NULL;
 }
 
 static struct source *
-find_for_and(struct search *search, const struct query_node *node)
+find_for_and(struct source_search *source_search, const struct query_node *node)
 {
-    struct source *best = find_for_range(search, node, COLUMN_CLOSE_TIME);
-    best = smaller(best, find_for_range(search, node, COLUMN_START_TIME));
+    struct source *best = find_for_range(source_search, node, COLUMN_CLOSE_TIME);
+    best = smaller(best, find_for_range(source_search, node, COLUMN_START_TIME));
     for (size_t i = 0; i < node->child_count; i++)
-        best = smaller(best, find_for(search, node->child[i]));
+        best = smaller(best, find_for(source_search, node->child[i]));
     return best;
 }
 
 static struct source *
-find_for_or(struct search *search, const struct query_node *node)
+find_for_or(struct source_search *source_search, const struct query_node *node)
 {
-    struct source *all = arena_make(search->arena, struct source);
+    check(node->child_count >= 2);
+    struct source *all = arena_make(source_search->arena, struct source);
     *all = (struct source){.kind = SOURCE_UNION, .part_count = node->child_count};
-    all->part = arena_zalloc(search->arena, node->child_count, sizeof(struct source *));
+    all->part = arena_zalloc(source_search->arena, node->child_count, sizeof(struct source *));
     for (size_t i = 0; i < node->child_count; i++) {
-        all->part[i] = find_for(search, node->child[i]);
+        all->part[i] = find_for(source_search, node->child[i]);
         if (all->part[i] == NULL)
             return NULL;
         all->runs += all->part[i]->runs;
@@ -262,19 +264,19 @@ find_for_or(struct search *search, const struct query_node *node)
 }
 
 static struct source *
-find_for(struct search *search, const struct query_node *node)
+find_for(struct source_search *source_search, const struct query_node *node)
 {
     switch (node->kind) {
     case QUERY_AND:
-        return find_for_and(search, node);
+        return find_for_and(source_search, node);
     case QUERY_OR:
-        return find_for_or(search, node);
+        return find_for_or(source_search, node);
     case QUERY_NOT:
-    case QUERY_AT_PLACE:
+    case QUERY_ACTIVE_IN:
         return NULL;
     case QUERY_COMPARE:
-        return is_compare_source(node, search->arena)
-                   ? ask(search, (struct source){.kind = SOURCE_COMPARE, .node = node})
+        return is_compare_source(node, source_search->arena)
+                   ? ask(source_search, (struct source){.kind = SOURCE_COMPARE, .node = node})
                    : NULL;
     }
     unreachable("node kind %d", node->kind);
@@ -283,8 +285,8 @@ find_for(struct search *search, const struct query_node *node)
 struct source *
 source_find(struct sql *sql, const struct query_node *where, struct arena *arena)
 {
-    struct search search = {.sql = sql, .arena = arena};
-    return where == NULL ? NULL : find_for(&search, where);
+    struct source_search source_search = {.sql = sql, .arena = arena};
+    return where == NULL ? NULL : find_for(&source_search, where);
 }
 
 /* ---- walks ---- */

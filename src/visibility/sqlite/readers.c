@@ -1,12 +1,12 @@
-/* readers.c - a few threads answer questions, each with a connection of its own; who comes when all
- * are busy waits in line.
+/* readers.c - a few threads answer queries, each with a connection of its own; a query that comes
+ * when all are busy waits in a queue.
  *
- * They are threads of their own, not the pool's: a storm of slow questions must not hold up what
- * the engine has the pool do. And they are patient ones: where the CPU is short, questions wait and
- * not the engine. The line is kept by the loop that opened it (home): questions of other loops are
- * asked there by loop_call, so it needs no lock and is fair to all.
+ * They are threads of their own, not the pool's: a storm of slow queries must not delay what the
+ * engine gives to the pool. And they have a low priority: where the CPU is short, queries wait and
+ * not the engine. The queue belongs to the loop that opened it (home): queries of other loops get
+ * there by loop_call, so it needs no lock and is fair to all.
  *
- * A question that takes longer than its caller waits is stopped: the caller raises a flag, which
+ * A query that takes longer than its caller waits is stopped: the caller raises a flag, which
  * the thread looks at every PROGRESS_STEPS instructions of SQLite's machine. The caller still waits
  * for the thread's answer, since the thread uses its memory. */
 #include "base/check.h"
@@ -14,15 +14,16 @@
 #include "visibility/sqlite/inside.h"
 
 #define PROGRESS_STEPS 2000 /* far less than a millisecond */
-/* Longer than anybody should wait: a question holds its moment, and the log grows meanwhile. */
+/* Longer than anybody should wait: a query holds a read transaction, and the log grows meanwhile.
+ */
 #define QUESTION_MAX (60 * NS_PER_S)
 
 /* A question on a reader's thread. */
-struct asking {
-    struct letter letter;
+struct reader_request {
+    struct loop_message message;
     int (*ask)(sqlite3 *database, void *argument);
     void *argument;
-    struct loop *home;
+    struct loop *caller_loop;
     struct fiber *fiber;
     atomic_bool is_stopped;
     bool is_done;
@@ -30,26 +31,26 @@ struct asking {
     char why[200];
 };
 
-struct reader {
+struct database_reader {
     struct list node; /* among the free ones */
     struct worker *worker;
     sqlite3 *database;
-    struct asking *asking; /* the thread's, while it works */
+    struct reader_request *reader_request; /* the thread's, while it works */
 };
 
-/* A fiber of the home loop in line. */
-struct waiter {
+/* A fiber of the home loop in the queue. */
+struct reader_waiter {
     struct list node;
     struct fiber *fiber;
-    struct reader *reader; /* its turn has come */
+    struct database_reader *database_reader; /* its turn has come */
 };
 
 struct readers {
-    struct loop *home;
+    struct loop *caller_loop;
     struct list idle;    /* struct reader */
     struct list waiters; /* struct waiter, first come first */
     size_t waiting;
-    struct reader all[READERS];
+    struct database_reader all[READERS];
     struct counter *questions, *stopped;
     struct gauge *in_line;
 };
@@ -59,97 +60,122 @@ struct readers {
 static int
 look_at_flag(void *context)
 {
-    struct reader *reader = context;
-    return reader->asking != NULL && atomic_load(&reader->asking->is_stopped);
+    struct database_reader *database_reader = context;
+    return database_reader->reader_request != NULL &&
+           atomic_load(&database_reader->reader_request->is_stopped);
 }
 
 static void
-reader_drain(void *context, struct list *letters)
+database_reader_deliver(void *context, struct list *messages)
 {
-    struct reader *reader = context;
-    for (struct list *node; (node = list_pop_front(letters)) != NULL;) {
-        struct asking *asking =
-            container_of(list_entry(node, struct letter, node), struct asking, letter);
-        reader->asking = asking;
-        asking->code = asking->ask(reader->database, asking->argument);
-        reader->asking = NULL;
-        if (asking->code != SQLITE_OK)
-            sqlite3_snprintf(sizeof asking->why, asking->why, "%s",
-                             sqlite3_errmsg(reader->database));
-        loop_post_answer(asking->home, &asking->letter);
+    struct database_reader *database_reader = context;
+    for (struct list *node; (node = list_pop_front(messages)) != NULL;) {
+        struct reader_request *reader_request = container_of(
+            list_entry(node, struct loop_message, node), struct reader_request, message);
+        database_reader->reader_request = reader_request;
+        reader_request->code =
+            reader_request->ask(database_reader->database, reader_request->argument);
+        database_reader->reader_request = NULL;
+        if (reader_request->code != SQLITE_OK)
+            sqlite3_snprintf(sizeof reader_request->why, reader_request->why, "%s",
+                             sqlite3_errmsg(database_reader->database));
+        loop_post_answer(reader_request->caller_loop, &reader_request->message);
     }
 }
 
-/* ---- the line ---- */
+/* ---- the queue ---- */
+
+/* No reader is idle while somebody waits for one. */
+static void
+readers_check(const struct readers *readers)
+{
+    check(readers->caller_loop == loop_self() && readers->waiting <= WAITERS_MAX);
+    check(list_is_empty(&readers->idle) || list_is_empty(&readers->waiters));
+    if (!CHECK_DEEPLY)
+        return;
+    size_t idle = 0, waiters = 0;
+    list_each(node, &readers->idle)
+        idle++;
+    list_each(node, &readers->waiters)
+        waiters++;
+    check(idle <= READERS && waiters <= readers->waiting); /* some were handed a reader just now */
+}
 
 static void
-give_back(struct readers *readers, struct reader *reader)
+give_back(struct readers *readers, struct database_reader *database_reader)
 {
     struct list *first = list_pop_front(&readers->waiters);
+    check(list_is_empty(&database_reader->node));
     if (first == NULL) {
-        list_push_back(&readers->idle, &reader->node);
+        list_push_back(&readers->idle, &database_reader->node);
         return;
     }
-    struct waiter *waiter = list_entry(first, struct waiter, node);
-    waiter->reader = reader;
-    fiber_wake(waiter->fiber);
+    struct reader_waiter *reader_waiter = list_entry(first, struct reader_waiter, node);
+    reader_waiter->database_reader = database_reader;
+    fiber_wake(reader_waiter->fiber);
 }
 
 static struct error *
-wait_in_line(struct readers *readers, struct arena *arena, struct reader **reader)
+wait_in_queue(struct readers *readers, struct arena *arena,
+              struct database_reader **database_reader)
 {
     if (readers->waiting >= WAITERS_MAX)
         return error_new(arena, ERR_UNAVAILABLE, "visibility: %d questions wait already",
                          WAITERS_MAX);
-    struct waiter waiter = {.fiber = fiber_self()};
-    check(waiter.fiber != NULL);
-    list_push_back(&readers->waiters, &waiter.node);
+    struct reader_waiter reader_waiter = {.fiber = fiber_self()};
+    check(reader_waiter.fiber != NULL);
+    list_push_back(&readers->waiters, &reader_waiter.node);
     gauge_set(readers->in_line, (int64_t)++readers->waiting);
     enum wake wake = WAKE_READY;
-    while (waiter.reader == NULL && wake == WAKE_READY)
+    while (reader_waiter.database_reader == NULL && wake == WAKE_READY)
         wake = fiber_wait(NEVER);
     gauge_set(readers->in_line, (int64_t)--readers->waiting);
-    list_remove(&waiter.node);
-    *reader = waiter.reader; /* even if the deadline came with it: the question will see it */
-    return waiter.reader != NULL ? NULL : wake_error(wake, arena, "waiting to ask visibility");
+    list_remove(&reader_waiter.node);
+    *database_reader =
+        reader_waiter
+            .database_reader; /* even if the deadline came with it: the query will see that */
+    return reader_waiter.database_reader != NULL
+               ? NULL
+               : wake_error(wake, arena, "waiting to ask visibility");
 }
 
 static struct error *
-take_reader(struct readers *readers, struct arena *arena, struct reader **reader)
+take_reader(struct readers *readers, struct arena *arena, struct database_reader **database_reader)
 {
+    readers_check(readers);
     struct list *idle = list_pop_front(&readers->idle);
     if (idle == NULL)
-        return wait_in_line(readers, arena, reader);
-    *reader = list_entry(idle, struct reader, node);
+        return wait_in_queue(readers, arena, database_reader);
+    *database_reader = list_entry(idle, struct database_reader, node);
     return NULL;
 }
 
 /* ---- asking ---- */
 
 static void
-asking_done(struct letter *letter)
+asking_done(struct loop_message *message)
 {
-    struct asking *asking = container_of(letter, struct asking, letter);
-    asking->is_done = true;
-    fiber_wake(asking->fiber);
+    struct reader_request *reader_request = container_of(message, struct reader_request, message);
+    reader_request->is_done = true;
+    fiber_wake(reader_request->fiber);
 }
 
 /* Waits for the answer; what ends the wait early stops the question. */
 static enum wake
-wait_for_answer(struct asking *asking)
+wait_for_answer(struct reader_request *reader_request)
 {
     enum wake wake = WAKE_READY;
     int64_t latest = clock_monotonic() + QUESTION_MAX;
-    while (!asking->is_done && wake == WAKE_READY)
+    while (!reader_request->is_done && wake == WAKE_READY)
         wake = fiber_wait(latest);
     if (wake != WAKE_READY)
-        atomic_store(&asking->is_stopped, true);
-    while (!asking->is_done)
+        atomic_store(&reader_request->is_stopped, true);
+    while (!reader_request->is_done)
         fiber_wait_uncancellable();
     return wake;
 }
 
-struct call {
+struct reader_call {
     struct readers *readers;
     int (*ask)(sqlite3 *database, void *argument);
     void *argument;
@@ -158,29 +184,31 @@ struct call {
 };
 
 static void
-ask_at_home(void *argument)
+ask_on_caller_loop(void *argument)
 {
-    struct call *call = argument;
-    struct readers *readers = call->readers;
-    struct reader *reader;
-    call->err = take_reader(readers, call->arena, &reader);
-    if (call->err != NULL)
+    struct reader_call *reader_call = argument;
+    struct readers *readers = reader_call->readers;
+    struct database_reader *database_reader;
+    reader_call->err = take_reader(readers, reader_call->arena, &database_reader);
+    if (reader_call->err != NULL)
         return;
-    struct asking asking = {.ask = call->ask,
-                            .argument = call->argument,
-                            .home = readers->home,
-                            .fiber = fiber_self(),
-                            .letter = {.deliver = asking_done}};
-    worker_post(reader->worker, &asking.letter);
-    enum wake wake = wait_for_answer(&asking);
-    give_back(readers, reader);
+    struct reader_request reader_request = {.ask = reader_call->ask,
+                                            .argument = reader_call->argument,
+                                            .caller_loop = readers->caller_loop,
+                                            .fiber = fiber_self(),
+                                            .message = {.deliver = asking_done}};
+    worker_post(database_reader->worker, &reader_request.message);
+    enum wake wake = wait_for_answer(&reader_request);
+    give_back(readers, database_reader);
+    readers_check(readers);
     counter_add(readers->questions, 1);
-    if (asking.code == SQLITE_INTERRUPT) {
+    if (reader_request.code == SQLITE_INTERRUPT) {
         counter_add(readers->stopped, 1);
-        call->err = wake_error(wake, call->arena, "visibility looked for runs");
-        check(call->err != NULL);
+        reader_call->err = wake_error(wake, reader_call->arena, "visibility looked for runs");
+        check(reader_call->err != NULL);
     } else {
-        call->err = database_error(NULL, asking.code, asking.why, call->arena);
+        reader_call->err =
+            database_error(NULL, reader_request.code, reader_request.why, reader_call->arena);
     }
 }
 
@@ -188,14 +216,15 @@ struct error *
 readers_ask(struct readers *readers, int (*ask)(sqlite3 *database, void *argument), void *argument,
             struct arena *arena)
 {
-    struct call call = {.readers = readers, .ask = ask, .argument = argument, .arena = arena};
-    struct error *err = loop_call(readers->home, ask_at_home, &call, arena);
-    return err != NULL ? err : call.err;
+    struct reader_call reader_call = {
+        .readers = readers, .ask = ask, .argument = argument, .arena = arena};
+    struct error *err = loop_call(readers->caller_loop, ask_on_caller_loop, &reader_call, arena);
+    return err != NULL ? err : reader_call.err;
 }
 
 /* ---- opening and closing ---- */
 
-struct opening {
+struct readers_opening {
     const char *path;
     struct readers *readers;
     int code;
@@ -204,12 +233,14 @@ struct opening {
 static void
 open_on_pool(void *argument)
 {
-    struct opening *opening = argument;
-    for (int i = 0; i < READERS && opening->code == SQLITE_OK; i++) {
-        struct reader *reader = &opening->readers->all[i];
-        opening->code = database_open_reader(opening->path, &reader->database);
-        if (opening->code == SQLITE_OK)
-            sqlite3_progress_handler(reader->database, PROGRESS_STEPS, look_at_flag, reader);
+    struct readers_opening *readers_opening = argument;
+    for (int i = 0; i < READERS && readers_opening->code == SQLITE_OK; i++) {
+        struct database_reader *database_reader = &readers_opening->readers->all[i];
+        readers_opening->code =
+            database_open_reader(readers_opening->path, &database_reader->database);
+        if (readers_opening->code == SQLITE_OK)
+            sqlite3_progress_handler(database_reader->database, PROGRESS_STEPS, look_at_flag,
+                                     database_reader);
     }
 }
 
@@ -227,12 +258,12 @@ static void
 count_into(struct readers *readers, struct metrics *metrics)
 {
     readers->questions = metrics_counter(metrics, "cadenza_visibility_questions_total",
-                                         "Lists and counts that visibility was asked for.", NULL);
+                                         "List and count queries to visibility.", NULL);
     readers->stopped =
         metrics_counter(metrics, "cadenza_visibility_stopped_total",
-                        "Questions that were stopped because nobody waited any more.", NULL);
+                        "Queries that were stopped because their callers gave up.", NULL);
     readers->in_line = metrics_gauge(metrics, "cadenza_visibility_waiting",
-                                     "Questions that wait for a reader.", NULL);
+                                     "Queries that wait for a reader.", NULL);
 }
 
 struct error *
@@ -240,21 +271,21 @@ readers_open(const char *path, struct metrics *metrics, struct arena *arena,
              struct readers **readers)
 {
     struct readers *opened = memory_zalloc(1, sizeof *opened);
-    opened->home = loop_self();
+    opened->caller_loop = loop_self();
     list_init(&opened->idle);
     list_init(&opened->waiters);
     count_into(opened, metrics);
-    struct opening opening = {.path = path, .readers = opened};
-    struct error *err = pool_run(open_on_pool, &opening, arena);
+    struct readers_opening readers_opening = {.path = path, .readers = opened};
+    struct error *err = pool_run(open_on_pool, &readers_opening, arena);
     if (err == NULL)
-        err = database_error(NULL, opening.code, path, arena);
+        err = database_error(NULL, readers_opening.code, path, arena);
     if (err != NULL) {
         readers_free(opened);
         return err;
     }
     for (int i = 0; i < READERS; i++) {
         opened->all[i].worker =
-            worker_new_patient("visibility-read", reader_drain, &opened->all[i]);
+            worker_new_patient("visibility-read", database_reader_deliver, &opened->all[i]);
         list_push_back(&opened->idle, &opened->all[i].node);
     }
     *readers = opened;
@@ -264,7 +295,7 @@ readers_open(const char *path, struct metrics *metrics, struct arena *arena,
 void
 readers_close(struct readers *readers)
 {
-    check_that(loop_self() == readers->home, "visibility is closed where it was opened");
+    check_that(loop_self() == readers->caller_loop, "visibility is closed where it was opened");
     check_that(list_is_empty(&readers->waiters), "a question waits while visibility closes");
     for (int i = 0; i < READERS; i++) {
         list_remove(&readers->all[i].node);

@@ -1,11 +1,11 @@
 /* record.c - one run in the tables: found, inserted, changed, removed.
  *
  * What a run never changes (domain, workflow id, type, start time) is in no UPDATE, so the indexes
- * on it are left alone; should it have changed all the same, the row is made anew.
+ * on it are left alone; if it has changed all the same, the row is created again.
  *
- * To begin and end a statement costs as much as what it does with a row. So runs that are not known
- * wait for each other; several are looked for by one statement, and inserted by one. A run has one
- * change at a time, so that nothing asks for one that waits. */
+ * Beginning and ending a statement costs as much as what it does with a row. So runs that are not
+ * known wait for each other; several are looked for by one statement, and inserted by one. A run
+ * has one change at a time, so nothing asks for one that waits. */
 #include "visibility/sqlite/record.h"
 
 #include "base/check.h"
@@ -15,7 +15,7 @@
     "shard, close, status, custom, execution, length, task_list, is_cron, clusters, updated, "     \
     "cron, execution_status, scheduled, scope, scope_name, info"
 
-/* The writer undoes the whole group after an error, so SQLite need not remember the statement's
+/* The writer rolls back the whole group after an error, so SQLite need not remember the statement's
  * part of it. */
 #define INSERT_RUN                                                                                 \
     "INSERT OR ROLLBACK INTO runs(id, domain, workflow, run, type, start, " CHANGING ") VALUES "
@@ -23,7 +23,7 @@
 #define INSERT_KEY "INSERT OR IGNORE INTO key_recent(hash, owner) VALUES "
 #define ROW_OF_KEY "(?,?)"
 #define HASHES     "(VALUES (?1),(?2),(?3),(?4),(?5),(?6),(?7),(?8))" /* NULL is nobody's */
-static_assert(FRESH_MAX == 8, "one for each run that waits");
+static_assert(RUN_ROWS_MAX == 8, "one for each run that waits");
 
 /* A statement that inserts says `row` as often as it inserts rows. */
 static const struct {
@@ -36,7 +36,7 @@ static const struct {
     [RECORD_READ] = {"SELECT type, start, custom, workflow FROM runs "
                      "WHERE id = ?1 AND domain = ?2 AND run = ?3"},
     [RECORD_INSERT] = {INSERT_RUN, ROW_OF_RUN, 1},
-    [RECORD_INSERT_MANY] = {INSERT_RUN, ROW_OF_RUN, FRESH_MAX},
+    [RECORD_INSERT_MANY] = {INSERT_RUN, ROW_OF_RUN, RUN_ROWS_MAX},
     [RECORD_UPDATE] = {"UPDATE runs SET (" CHANGING
                        ") = (?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,?20,?21,?22) "
                        "WHERE id = ?1"},
@@ -44,12 +44,12 @@ static const struct {
                          "WHERE id > ? AND id <= ? AND shard = ?"},
     [RECORD_DELETE] = {"DELETE FROM runs WHERE id = ?"},
     [RECORD_KEY_INSERT] = {INSERT_KEY, ROW_OF_KEY, 2},
-    [RECORD_KEY_INSERT_MANY] = {INSERT_KEY, ROW_OF_KEY, 2 * FRESH_MAX},
+    [RECORD_KEY_INSERT_MANY] = {INSERT_KEY, ROW_OF_KEY, 2 * RUN_ROWS_MAX},
     [RECORD_KEY_DELETE_RECENT] = {"DELETE FROM key_recent WHERE hash = ? AND owner = ?"},
     [RECORD_KEY_DELETE] = {"DELETE FROM key WHERE hash = ? AND owner = ?"},
-    [RECORD_KEY_SETTLE] = {"INSERT OR IGNORE INTO key SELECT hash, owner FROM key_recent "
-                           "WHERE hash BETWEEN ? AND ?"},
-    [RECORD_KEY_SETTLED] = {"DELETE FROM key_recent WHERE hash BETWEEN ? AND ?"},
+    [RECORD_KEY_MERGE] = {"INSERT OR IGNORE INTO key SELECT hash, owner FROM key_recent "
+                          "WHERE hash BETWEEN ? AND ?"},
+    [RECORD_KEY_MERGED] = {"DELETE FROM key_recent WHERE hash BETWEEN ? AND ?"},
     [RECORD_VALUE_INSERT] =
         {"INSERT OR IGNORE INTO value(owner, attribute, value) VALUES (?, ?, ?)"},
     [RECORD_VALUE_LIST] = {"SELECT attribute, value, kind FROM value JOIN names ON id = attribute "
@@ -109,7 +109,7 @@ record_open(struct record_writer *writer, sqlite3 *database)
 {
     *writer = (struct record_writer){.database = database};
     writer->statements = memory_zalloc(RECORD_STATEMENT_COUNT, sizeof *writer->statements);
-    writer->fresh = memory_zalloc(FRESH_MAX, sizeof writer->fresh[0]);
+    writer->run_row = memory_zalloc(RUN_ROWS_MAX, sizeof writer->run_row[0]);
     known_open(&writer->known);
     int code = names_open(&writer->names, database);
     for (int i = 0; i < RECORD_STATEMENT_COUNT && code == SQLITE_OK; i++)
@@ -123,7 +123,7 @@ record_close(struct record_writer *writer)
     for (int i = 0; i < RECORD_STATEMENT_COUNT; i++)
         sqlite3_finalize(writer->statements[i]);
     memory_free(writer->statements);
-    memory_free(writer->fresh);
+    memory_free(writer->run_row);
     names_close(&writer->names);
     known_close(&writer->known);
 }
@@ -139,21 +139,21 @@ column_slice(sqlite3_stmt *statement, int column)
 
 /* Is the row with this id the run's? Then it is found. */
 static int
-read_row(struct record_writer *writer, int64_t id, struct fresh *fresh)
+read_row(struct record_writer *writer, int64_t id, struct run_row *run_row)
 {
     sqlite3_stmt *statement = writer->statements[RECORD_READ];
     sqlite3_bind_int64(statement, 1, id);
-    sqlite3_bind_int64(statement, 2, fresh->run.domain);
-    text_bind(statement, 3, fresh->run_id);
+    sqlite3_bind_int64(statement, 2, run_row->run.domain);
+    text_bind(statement, 3, run_row->run_id);
     if (sqlite3_step(statement) == SQLITE_ROW) {
         struct slice workflow = column_slice(statement, 3);
-        fresh->found = (struct known_run){
+        run_row->found = (struct known_run){
             .id = id,
-            .domain = fresh->run.domain,
+            .domain = run_row->run.domain,
             .type = sqlite3_column_int64(statement, 0),
             .start = sqlite3_column_int64(statement, 1),
             .custom = sqlite3_column_int64(statement, 2),
-            .workflow = key_hash(fresh->run.domain, COLUMN_WORKFLOW_ID, workflow)};
+            .workflow = key_hash(run_row->run.domain, COLUMN_WORKFLOW_ID, workflow)};
     }
     return statement_end(statement);
 }
@@ -161,17 +161,17 @@ read_row(struct record_writer *writer, int64_t id, struct fresh *fresh)
 /* Looks for the rows of runs that are not known. Most are new: nobody has their hash, and `runs` is
  * not looked at. */
 static int
-find_runs(struct record_writer *writer, struct fresh *fresh, size_t count)
+find_runs(struct record_writer *writer, struct run_row *run_row, size_t count)
 {
     sqlite3_stmt *statement = writer->statements[RECORD_OWNERS];
     int code = SQLITE_OK;
     for (size_t i = 0; i < count; i++)
-        sqlite3_bind_int64(statement, (int)i + 1, fresh[i].hash);
+        sqlite3_bind_int64(statement, (int)i + 1, run_row[i].hash);
     while (code == SQLITE_OK && sqlite3_step(statement) == SQLITE_ROW) {
         int64_t hash = sqlite3_column_int64(statement, 0), id = sqlite3_column_int64(statement, 1);
         for (size_t i = 0; i < count && code == SQLITE_OK; i++)
-            if (fresh[i].hash == hash && fresh[i].found.id == 0)
-                code = read_row(writer, id, &fresh[i]);
+            if (run_row[i].hash == hash && run_row[i].found.id == 0)
+                code = read_row(writer, id, &run_row[i]);
     }
     int end = statement_end(statement);
     return code != SQLITE_OK ? code : end;
@@ -194,7 +194,7 @@ delete_found(struct record_writer *writer, const struct known_run *found, int64_
 static int
 delete_run(struct record_writer *writer, int64_t domain, struct slice run_id, struct arena *arena)
 {
-    struct fresh gone = {
+    struct run_row gone = {
         .run.domain = domain, .run_id = run_id, .hash = key_hash(domain, COLUMN_RUN_ID, run_id)};
     int code = SQLITE_OK;
     if (!known_take(&writer->known, domain, run_id, &gone.found))
@@ -220,6 +220,7 @@ list_leaving(struct record_writer *writer, const int64_t range[2], uint32_t shar
     sqlite3_bind_int64(statement, 2, range[1]);
     sqlite3_bind_int64(statement, 3, shard);
     while (sqlite3_step(statement) == SQLITE_ROW) {
+        check(*count < FORGET_STEP); /* ids of the range */
         struct leaving *one = &leaving[(*count)++];
         int64_t domain = sqlite3_column_int64(statement, 1);
         one->run = (struct known_run){
@@ -261,43 +262,45 @@ is_same(const struct known_run *one, const struct known_run *other)
 }
 
 static void
-remember(struct record_writer *writer, const struct fresh *fresh)
+remember(struct record_writer *writer, const struct run_row *run_row)
 {
-    if (!fresh->row.has[COLUMN_CLOSE_STATUS])
-        known_put(&writer->known, fresh->run_id, &fresh->run);
+    if (!run_row->row.has[COLUMN_CLOSE_STATUS])
+        known_put(&writer->known, run_row->run_id, &run_row->run);
 }
 
 static int
-update_run(struct record_writer *writer, struct fresh *fresh, struct arena *arena)
+update_run(struct record_writer *writer, struct run_row *run_row, struct arena *arena)
 {
-    const struct known_run *found = &fresh->found;
+    const struct known_run *found = &run_row->found;
     int code = SQLITE_OK;
-    bool has_changed = found->custom != fresh->run.custom;
+    check(found->id > 0 && is_same(found, &run_row->run));
+    bool has_changed = found->custom != run_row->run.custom;
     if (has_changed && found->custom != 0)
         code = values_delete(writer, found->id, arena);
-    if (code == SQLITE_OK && has_changed && fresh->run.custom != 0)
-        code = values_insert(writer, found->id, found->domain, &fresh->row, arena);
+    if (code == SQLITE_OK && has_changed && run_row->run.custom != 0)
+        code = values_insert(writer, found->id, found->domain, &run_row->row, arena);
     if (code != SQLITE_OK)
         return code;
     sqlite3_stmt *statement = writer->statements[RECORD_UPDATE];
     sqlite3_bind_int64(statement, 1, found->id);
-    fresh_bind_changing(statement, 0, fresh);
-    fresh->run.id = found->id;
-    remember(writer, fresh);
+    run_row_bind_changing(statement, 0, run_row);
+    run_row->run.id = found->id;
+    remember(writer, run_row);
     return statement_run(statement);
 }
 
 /* All that a new run has but its row and its keys; a row that cannot be changed goes before. */
 static int
-begin_run(struct record_writer *writer, struct fresh *fresh, struct arena *arena)
+begin_run(struct record_writer *writer, struct run_row *run_row, struct arena *arena)
 {
     int code = SQLITE_OK;
-    if (fresh->found.id != 0)
-        code = delete_found(writer, &fresh->found, fresh->hash, arena);
-    fresh->run.id = writer->next_id++;
-    if (code == SQLITE_OK && fresh->run.custom != 0)
-        code = values_insert(writer, fresh->run.id, fresh->run.domain, &fresh->row, arena);
-    remember(writer, fresh);
+    if (run_row->found.id != 0)
+        code = delete_found(writer, &run_row->found, run_row->hash, arena);
+    check(writer->next_id > 0);
+    run_row->run.id = writer->next_id++;
+    if (code == SQLITE_OK && run_row->run.custom != 0)
+        code = values_insert(writer, run_row->run.id, run_row->run.domain, &run_row->row, arena);
+    remember(writer, run_row);
     return code;
 }
 
@@ -310,8 +313,8 @@ insert_runs(struct record_writer *writer, size_t count, enum record_statement ru
     size_t rows = (size_t)texts[runs].rows;
     int code = SQLITE_OK;
     for (size_t i = 0; i < count && code == SQLITE_OK; i++) {
-        fresh_bind(statements[runs], (int)(i % rows), &writer->fresh[i]);
-        fresh_bind_keys(statements[keys], (int)(i % rows), &writer->fresh[i]);
+        run_row_bind(statements[runs], (int)(i % rows), &writer->run_row[i]);
+        run_row_bind_keys(statements[keys], (int)(i % rows), &writer->run_row[i]);
         if (i % rows < rows - 1)
             continue;
         code = statement_run(statements[runs]);
@@ -328,22 +331,23 @@ record_flush(struct record_writer *writer, struct arena *arena)
     size_t count = 0; /* new runs: they come to the front */
     if (writer->waiting == 0)
         return SQLITE_OK;
-    int code = find_runs(writer, writer->fresh, writer->waiting);
+    int code = find_runs(writer, writer->run_row, writer->waiting);
     for (size_t i = 0; i < writer->waiting && code == SQLITE_OK; i++) {
-        struct fresh *fresh = &writer->fresh[i];
-        if (fresh->found.id != 0 && is_same(&fresh->found, &fresh->run)) {
-            code = update_run(writer, fresh, arena);
+        struct run_row *run_row = &writer->run_row[i];
+        if (run_row->found.id != 0 && is_same(&run_row->found, &run_row->run)) {
+            code = update_run(writer, run_row, arena);
             continue;
         }
-        code = begin_run(writer, fresh, arena);
+        code = begin_run(writer, run_row, arena);
         if (i != count)
-            writer->fresh[count] = *fresh;
+            writer->run_row[count] = *run_row;
         count++;
     }
+    check(count <= writer->waiting && writer->waiting <= RUN_ROWS_MAX);
     writer->waiting = 0;
     if (code != SQLITE_OK)
         return code;
-    return count == FRESH_MAX
+    return count == RUN_ROWS_MAX
                ? insert_runs(writer, count, RECORD_INSERT_MANY, RECORD_KEY_INSERT_MANY)
                : insert_runs(writer, count, RECORD_INSERT, RECORD_KEY_INSERT);
 }
@@ -358,13 +362,13 @@ record_write(struct record_writer *writer, const struct visibility_change *chang
         return code;
     if (change->info.length == 0)
         return delete_run(writer, domain, slice_text(change->run_id), arena);
-    check(writer->waiting < FRESH_MAX);
-    struct fresh *fresh = &writer->fresh[writer->waiting];
-    code = fresh_read(&writer->names, change, domain, attributes, arena, fresh);
+    check(writer->waiting < RUN_ROWS_MAX);
+    struct run_row *run_row = &writer->run_row[writer->waiting];
+    code = run_row_read(&writer->names, change, domain, attributes, arena, run_row);
     if (code != SQLITE_OK)
         return code;
-    if (known_take(&writer->known, domain, fresh->run_id, &fresh->found) &&
-        is_same(&fresh->found, &fresh->run))
-        return update_run(writer, fresh, arena);
-    return ++writer->waiting < FRESH_MAX ? SQLITE_OK : record_flush(writer, arena);
+    if (known_take(&writer->known, domain, run_row->run_id, &run_row->found) &&
+        is_same(&run_row->found, &run_row->run))
+        return update_run(writer, run_row, arena);
+    return ++writer->waiting < RUN_ROWS_MAX ? SQLITE_OK : record_flush(writer, arena);
 }

@@ -7,9 +7,9 @@ struct sqlite_visibility {
     char *path;
     const struct log *log;
     struct metrics *own_metrics; /* where the caller has none */
-    struct writer *writer;
+    struct run_writer *run_writer;
     struct readers *readers;
-    atomic_bool is_damaged; /* found so once: told and remembered beside the file */
+    atomic_bool is_damaged; /* found damaged once: logged and remembered beside the file */
 };
 
 static struct sqlite_visibility *
@@ -18,13 +18,13 @@ sqlite_of(struct visibility *visibility)
     return container_of(visibility, struct sqlite_visibility, visibility);
 }
 
-/* Damage is told to the log once and kept beside the file for the next start. Yields. */
+/* Damage is logged once and remembered beside the file for the next start. Yields. */
 static struct error *
 notice(struct sqlite_visibility *sqlite, struct error *err)
 {
     if (err == NULL || err->kind != ERR_CORRUPT || atomic_exchange(&sqlite->is_damaged, true))
         return err;
-    log_fail(sqlite->log, "visibility is damaged; the next start builds it anew", log_error(err),
+    log_fail(sqlite->log, "visibility is damaged; the next start rebuilds it", log_error(err),
              log_text("path", sqlite->path));
     database_condemn(sqlite->path);
     return err;
@@ -42,7 +42,7 @@ sqlite_feed(struct visibility *visibility, const struct visibility_change *chang
                               .count = count,
                               .attributes = attributes,
                               .arena = arena};
-    return count == 0 ? NULL : notice(sqlite, writer_do(sqlite->writer, &job));
+    return count == 0 ? NULL : notice(sqlite, run_writer_do(sqlite->run_writer, &job));
 }
 
 static struct error *
@@ -50,7 +50,7 @@ sqlite_level(struct visibility *visibility, uint32_t shard, struct arena *arena,
 {
     struct sqlite_visibility *sqlite = sqlite_of(visibility);
     struct writing_job job = {.what = WRITING_LEVEL, .shard = shard, .arena = arena};
-    struct error *err = writer_do(sqlite->writer, &job);
+    struct error *err = run_writer_do(sqlite->run_writer, &job);
     *row = job.level;
     return notice(sqlite, err);
 }
@@ -60,7 +60,7 @@ sqlite_sync(struct visibility *visibility, struct arena *arena)
 {
     struct sqlite_visibility *sqlite = sqlite_of(visibility);
     struct writing_job job = {.what = WRITING_SYNC, .arena = arena};
-    return notice(sqlite, writer_do(sqlite->writer, &job));
+    return notice(sqlite, run_writer_do(sqlite->run_writer, &job));
 }
 
 /* In portions: what the engine feeds meanwhile must not wait for all of them. */
@@ -72,7 +72,7 @@ sqlite_forget(struct visibility *visibility, uint32_t shard, uint64_t level, str
     for (int64_t after = 0; err == NULL && after != FORGET_DONE;) {
         struct writing_job job = {
             .what = WRITING_FORGET, .shard = shard, .level = level, .after = after, .arena = arena};
-        err = notice(sqlite, writer_do(sqlite->writer, &job));
+        err = notice(sqlite, run_writer_do(sqlite->run_writer, &job));
         after = job.after;
     }
     return err;
@@ -80,7 +80,7 @@ sqlite_forget(struct visibility *visibility, uint32_t shard, uint64_t level, str
 
 /* ---- asking ---- */
 
-struct list_call {
+struct sqlite_list_call {
     const struct visibility_question *question;
     const struct token *from;
     struct arena *arena;
@@ -90,7 +90,7 @@ struct list_call {
 static int
 ask_list(sqlite3 *database, void *argument)
 {
-    struct list_call *call = argument;
+    struct sqlite_list_call *call = argument;
     return question_list(database, call->question, call->from, call->arena, call->page);
 }
 
@@ -101,7 +101,7 @@ sqlite_list(struct visibility *visibility, const struct visibility_question *que
     struct sqlite_visibility *sqlite = sqlite_of(visibility);
     struct token token;
     bool has_token = question->token.length > 0;
-    struct list_call call = {
+    struct sqlite_list_call call = {
         .question = question, .from = has_token ? &token : NULL, .arena = arena, .page = page};
     struct error *err = NULL;
     if (has_token)
@@ -109,7 +109,7 @@ sqlite_list(struct visibility *visibility, const struct visibility_question *que
     return err != NULL ? err : notice(sqlite, readers_ask(sqlite->readers, ask_list, &call, arena));
 }
 
-struct count_call {
+struct sqlite_count_call {
     const char *domain_id;
     const struct query *query;
     struct arena *arena;
@@ -119,7 +119,7 @@ struct count_call {
 static int
 ask_count(sqlite3 *database, void *argument)
 {
-    struct count_call *call = argument;
+    struct sqlite_count_call *call = argument;
     return question_count(database, call->domain_id, call->query, call->arena, call->count);
 }
 
@@ -128,7 +128,7 @@ sqlite_count(struct visibility *visibility, const char *domain_id, const struct 
              struct arena *arena, int64_t *count)
 {
     struct sqlite_visibility *sqlite = sqlite_of(visibility);
-    struct count_call call = {
+    struct sqlite_count_call call = {
         .domain_id = domain_id, .query = query, .arena = arena, .count = count};
     return notice(sqlite, readers_ask(sqlite->readers, ask_count, &call, arena));
 }
@@ -148,7 +148,7 @@ sqlite_close(struct visibility *visibility)
 {
     struct sqlite_visibility *sqlite = sqlite_of(visibility);
     readers_close(sqlite->readers);
-    database_writer_close(sqlite->writer);
+    run_writer_close(sqlite->run_writer);
     sqlite_free(sqlite);
 }
 
@@ -170,16 +170,17 @@ open_writer(struct sqlite_visibility *sqlite, struct metrics *metrics, struct ar
     const char *moved;
     struct error *err = database_open(sqlite->path, arena, &database, &moved);
     if (moved != NULL)
-        log_warn(sqlite->log, "visibility was unusable and is built anew",
+        log_warn(sqlite->log, "visibility was unusable and is being rebuilt",
                  log_text("path", sqlite->path), log_text("moved-to", moved));
-    return err != NULL ? err : database_writer_open(database, metrics, arena, &sqlite->writer);
+    return err != NULL ? err : run_writer_open(database, metrics, arena, &sqlite->run_writer);
 }
 
 static struct error *
 open_parts(struct sqlite_visibility *sqlite, struct metrics *metrics, struct arena *arena)
 {
     struct error *err = open_writer(sqlite, metrics, arena);
-    if (err != NULL && err->kind == ERR_CORRUPT) { /* deeper than opening looked: once more, anew */
+    if (err != NULL &&
+        err->kind == ERR_CORRUPT) { /* deeper than opening looked: try once more with a new file */
         database_condemn(sqlite->path);
         err = open_writer(sqlite, metrics, arena);
     }
@@ -187,7 +188,7 @@ open_parts(struct sqlite_visibility *sqlite, struct metrics *metrics, struct are
         return err;
     err = readers_open(sqlite->path, metrics, arena, &sqlite->readers);
     if (err != NULL)
-        database_writer_close(sqlite->writer);
+        run_writer_close(sqlite->run_writer);
     return err;
 }
 

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/check.h"
-#include "visibility/sqlite/test_place.h"
+#include "visibility/sqlite/test_fixture.h"
 
 /* ---- a process that is killed ---- */
 
@@ -18,12 +18,12 @@ enum { STEP = 50, STEPS_MAX = 2000 };
 
 /* Feeds step after step and tells each when it was taken; never ends by itself. */
 static void
-feed_until_killed(struct place *place, void *argument)
+feed_until_killed(struct visibility_fixture *visibility_fixture, void *argument)
 {
     int pipe_end = *(int *)argument;
-    struct visibility *visibility = place_open(place);
+    struct visibility *visibility = visibility_fixture_open(visibility_fixture);
     for (uint64_t i = 0; i < STEPS_MAX; i++) {
-        place_feed(place, visibility, i * STEP, (i + 1) * STEP);
+        visibility_fixture_feed(visibility_fixture, visibility, i * STEP, (i + 1) * STEP);
         /* tidy: allow write - the child's word to its parent */
         check(write(pipe_end, "x", 1) == 1);
     }
@@ -32,49 +32,49 @@ feed_until_killed(struct place *place, void *argument)
 
 /* A child that works on the place until `steps` were told, then dies. How many it told in all. */
 static uint64_t
-kill_after(struct place *place, uint64_t steps)
+kill_after(struct visibility_fixture *visibility_fixture, uint64_t steps)
 {
     int ends[2];
     check(pipe(ends) == 0);
     pid_t child = fork();
     if (child == 0) {
-        place_run_in(place, feed_until_killed, &ends[1]);
+        visibility_fixture_run_in(visibility_fixture, feed_until_killed, &ends[1]);
         _exit(3);
     }
     close(ends[1]);
     char byte;
-    uint64_t told = 0;
+    uint64_t steps_reported = 0;
     /* tidy: allow read - the child's word to its parent */
     while (read(ends[0], &byte, 1) == 1)
-        if (++told == steps)
+        if (++steps_reported == steps)
             kill(child, SIGKILL);
     close(ends[0]);
     int status;
     check(waitpid(child, &status, 0) == child && WIFSIGNALED(status));
-    return told;
+    return steps_reported;
 }
 
-struct told {
+struct steps_reported {
     uint64_t steps;
 };
 
 /* What is there is whole steps, in order, and the level says which. */
 static void
-expect_prefix(struct place *place, void *argument)
+expect_prefix(struct visibility_fixture *visibility_fixture, void *argument)
 {
-    struct told *told = argument;
-    struct visibility *visibility = place_open(place);
+    struct steps_reported *steps_reported = argument;
+    struct visibility *visibility = visibility_fixture_open(visibility_fixture);
     uint64_t level;
-    EXPECT_OK(visibility_level(visibility, 1, place->arena, &level));
-    EXPECT(level % STEP == 0 && level / STEP >= told->steps);
-    EXPECT_EQ(place_count(place, visibility, ""), level);
+    EXPECT_OK(visibility_level(visibility, 1, visibility_fixture->arena, &level));
+    EXPECT(level % STEP == 0 && level / STEP >= steps_reported->steps);
+    EXPECT_EQ(visibility_fixture_count(visibility_fixture, visibility, ""), level);
     for (uint64_t i = 0; i < level; i += STEP) {
-        char *query = arena_format(place->arena, "WorkflowID = 'order-%d'", (int)i);
-        EXPECT_EQ(place_count(place, visibility, query), 1);
+        char *query = arena_format(visibility_fixture->arena, "WorkflowID = 'order-%d'", (int)i);
+        EXPECT_EQ(visibility_fixture_count(visibility_fixture, visibility, query), 1);
     }
-    place_feed(place, visibility, 0,
-               level + STEP); /* the shard feeds again what it is not sure of */
-    EXPECT_EQ(place_count(place, visibility, ""), level + STEP);
+    visibility_fixture_feed(visibility_fixture, visibility, 0,
+                            level + STEP); /* the shard feeds again what it is not sure of */
+    EXPECT_EQ(visibility_fixture_count(visibility_fixture, visibility, ""), level + STEP);
     visibility_close(visibility);
 }
 
@@ -84,20 +84,20 @@ TEST(visibility_crash, what_a_feed_returned_for_is_there_after_a_kill)
 {
     static const uint64_t kills[] = {1, 7, 40};
     for (size_t i = 0; i < array_length(kills); i++) {
-        struct place place;
-        place_begin(&place);
-        struct told told = {.steps = kill_after(&place, kills[i])};
-        place_run_in(&place, expect_prefix, &told);
-        place_end(&place);
+        struct visibility_fixture visibility_fixture;
+        visibility_fixture_begin(&visibility_fixture);
+        struct steps_reported steps_reported = {.steps = kill_after(&visibility_fixture, kills[i])};
+        visibility_fixture_run_in(&visibility_fixture, expect_prefix, &steps_reported);
+        visibility_fixture_end(&visibility_fixture);
     }
 }
 
 /* The end of the log is cut off or garbled, as by a machine that lost power before a sync: an
  * earlier moment is there, whole. */
 static void
-tear_log(struct place *place, uint64_t percent, bool is_garbled)
+tear_log(struct visibility_fixture *visibility_fixture, uint64_t percent, bool is_garbled)
 {
-    char *log = arena_format(place->arena, "%s-wal", place->path);
+    char *log = arena_format(visibility_fixture->arena, "%s-wal", visibility_fixture->path);
     struct stat before;
     check(stat(log, &before) == 0 && before.st_size > 0);
     off_t kept = (off_t)((uint64_t)before.st_size * percent / 100);
@@ -109,13 +109,13 @@ tear_log(struct place *place, uint64_t percent, bool is_garbled)
 TEST(visibility_crash, a_torn_log_leaves_an_earlier_moment_whole)
 {
     for (uint64_t percent = 5; percent < 100; percent += 30) {
-        struct place place;
-        place_begin(&place);
-        kill_after(&place, 12);
-        tear_log(&place, percent, percent % 2 == 0);
-        struct told told = {0}; /* not synced: nothing was promised */
-        place_run_in(&place, expect_prefix, &told);
-        place_end(&place);
+        struct visibility_fixture visibility_fixture;
+        visibility_fixture_begin(&visibility_fixture);
+        kill_after(&visibility_fixture, 12);
+        tear_log(&visibility_fixture, percent, percent % 2 == 0);
+        struct steps_reported steps_reported = {0}; /* not synced: nothing was promised */
+        visibility_fixture_run_in(&visibility_fixture, expect_prefix, &steps_reported);
+        visibility_fixture_end(&visibility_fixture);
     }
 }
 
@@ -152,26 +152,27 @@ fsync(int descriptor)
 }
 
 static void
-run_syncs(struct place *place, void *argument)
+run_syncs(struct visibility_fixture *visibility_fixture, void *argument)
 {
-    struct visibility *visibility = place_open(place);
-    place_feed(place, visibility, 0, 10);
+    struct visibility *visibility = visibility_fixture_open(visibility_fixture);
+    visibility_fixture_feed(visibility_fixture, visibility, 0, 10);
     log_syncs = file_syncs = 0;
     for (uint64_t i = 1; i < 10; i++)
-        place_feed(place, visibility, i * 10, i * 10 + 10);
+        visibility_fixture_feed(visibility_fixture, visibility, i * 10, i * 10 + 10);
     EXPECT_EQ(log_syncs + file_syncs, 0); /* feeds do not wait for the disk */
-    EXPECT_OK(visibility_sync(visibility, place->arena));
+    EXPECT_OK(visibility_sync(visibility, visibility_fixture->arena));
     EXPECT_EQ(log_syncs, 1);
-    EXPECT_OK(visibility_sync(visibility, place->arena)); /* there may be nothing new: still */
+    EXPECT_OK(visibility_sync(visibility,
+                              visibility_fixture->arena)); /* there may be nothing new: still */
     EXPECT_EQ(log_syncs, 2);
-    place_feed(place, visibility, 100, 110);
+    visibility_fixture_feed(visibility_fixture, visibility, 100, 110);
     EXPECT_EQ(log_syncs, 2);
     visibility_close(visibility);
 }
 
 TEST(visibility_sync, a_sync_syncs_the_log_and_a_feed_does_not)
 {
-    place_run(run_syncs, NULL);
+    visibility_fixture_run(run_syncs, NULL);
 }
 
 /* ---- unusable files ---- */
@@ -188,44 +189,44 @@ spoil(const char *path, long offset, const char *bytes, size_t count)
 
 /* Opens it and expects a new, empty one, the old one beside it. */
 static void
-expect_anew(struct place *place)
+expect_anew(struct visibility_fixture *visibility_fixture)
 {
     uint64_t level;
-    struct visibility *visibility = place_open(place);
-    EXPECT_OK(visibility_level(visibility, 1, place->arena, &level));
+    struct visibility *visibility = visibility_fixture_open(visibility_fixture);
+    EXPECT_OK(visibility_level(visibility, 1, visibility_fixture->arena, &level));
     EXPECT_EQ(level, 0);
-    EXPECT_EQ(place_count(place, visibility, ""), 0);
-    place_feed(place, visibility, 0, 10);
-    EXPECT_EQ(place_count(place, visibility, ""), 10);
+    EXPECT_EQ(visibility_fixture_count(visibility_fixture, visibility, ""), 0);
+    visibility_fixture_feed(visibility_fixture, visibility, 0, 10);
+    EXPECT_EQ(visibility_fixture_count(visibility_fixture, visibility, ""), 10);
     visibility_close(visibility);
-    EXPECT(place_count_files(place, "unusable") >= 1);
+    EXPECT(visibility_fixture_count_files(visibility_fixture, "unusable") >= 1);
 }
 
 static void
-run_another_version(struct place *place, void *argument)
+run_another_version(struct visibility_fixture *visibility_fixture, void *argument)
 {
-    struct visibility *visibility = place_open(place);
-    place_feed(place, visibility, 0, 100);
+    struct visibility *visibility = visibility_fixture_open(visibility_fixture);
+    visibility_fixture_feed(visibility_fixture, visibility, 0, 100);
     visibility_close(visibility);
-    spoil(place->path, 60, "\0\0\0\x63", 4); /* where SQLite keeps user_version */
-    expect_anew(place);
+    spoil(visibility_fixture->path, 60, "\0\0\0\x63", 4); /* where SQLite keeps user_version */
+    expect_anew(visibility_fixture);
 }
 
 TEST(visibility_file, one_of_another_version_is_moved_aside_and_made_anew)
 {
-    place_run(run_another_version, NULL);
+    visibility_fixture_run(run_another_version, NULL);
 }
 
 static void
-run_no_database(struct place *place, void *argument)
+run_no_database(struct visibility_fixture *visibility_fixture, void *argument)
 {
-    spoil(place->path, 0, "this is a letter to somebody else, not a database", 49);
-    expect_anew(place);
+    spoil(visibility_fixture->path, 0, "this is a letter to somebody else, not a database", 49);
+    expect_anew(visibility_fixture);
 }
 
 TEST(visibility_file, one_that_is_no_database_is_moved_aside_and_made_anew)
 {
-    place_run(run_no_database, NULL);
+    visibility_fixture_run(run_no_database, NULL);
 }
 
 /* Garbage instead of each page that has the text in it. */
@@ -249,66 +250,68 @@ spoil_pages_with(const char *path, const char *text)
 }
 
 static struct error *
-list_all(struct place *place, struct visibility *visibility)
+list_all(struct visibility_fixture *visibility_fixture, struct visibility *visibility)
 {
     struct query query;
     struct visibility_page found;
     struct visibility_question question = {
         .domain_id = TEST_DOMAIN, .query = &query, .page_size = 5000};
-    EXPECT_OK(query_parse("", place->attributes, place->arena, &query));
-    return visibility_list(visibility, &question, place->arena, &found);
+    EXPECT_OK(query_parse("", visibility_fixture->attributes, visibility_fixture->arena, &query));
+    return visibility_list(visibility, &question, visibility_fixture->arena, &found);
 }
 
 /* A page in the middle is garbage: a question that meets it says so, others are answered, and the
- * next start begins anew. */
+ * next start begins again. */
 static void
-run_damage(struct place *place, void *argument)
+run_damage(struct visibility_fixture *visibility_fixture, void *argument)
 {
-    struct visibility *visibility = place_open(place);
-    place_feed(place, visibility, 0, 3000);
+    struct visibility *visibility = visibility_fixture_open(visibility_fixture);
+    visibility_fixture_feed(visibility_fixture, visibility, 0, 3000);
     visibility_close(visibility);
-    spoil_pages_with(place->path, "order-1500");
-    visibility = place_open(place);
-    EXPECT_EQ(place_count(place, visibility, "WorkflowID = 'order-2999'"), 1);
-    EXPECT_KIND(list_all(place, visibility), ERR_CORRUPT);
+    spoil_pages_with(visibility_fixture->path, "order-1500");
+    visibility = visibility_fixture_open(visibility_fixture);
+    EXPECT_EQ(visibility_fixture_count(visibility_fixture, visibility, "WorkflowID = 'order-2999'"),
+              1);
+    EXPECT_KIND(list_all(visibility_fixture, visibility), ERR_CORRUPT);
     visibility_close(visibility);
-    expect_anew(place);
+    expect_anew(visibility_fixture);
 }
 
 TEST(visibility_file, damage_is_an_error_and_the_next_start_begins_anew)
 {
-    place_run(run_damage, NULL);
+    visibility_fixture_run(run_damage, NULL);
 }
 
 /* The damage is where the writer looks first. */
 static void
-run_damaged_levels(struct place *place, void *argument)
+run_damaged_levels(struct visibility_fixture *visibility_fixture, void *argument)
 {
-    struct visibility *visibility = place_open(place);
-    place_feed(place, visibility, 0, 3000);
+    struct visibility *visibility = visibility_fixture_open(visibility_fixture);
+    visibility_fixture_feed(visibility_fixture, visibility, 0, 3000);
     visibility_close(visibility);
     char garbage[4096];
     memset(garbage, 0xa5, sizeof garbage);
     for (long page = 1; page < 50; page++)
-        spoil(place->path, page * 4096, garbage, sizeof garbage);
-    expect_anew(place);
+        spoil(visibility_fixture->path, page * 4096, garbage, sizeof garbage);
+    expect_anew(visibility_fixture);
 }
 
 TEST(visibility_file, one_that_cannot_even_be_prepared_is_moved_aside)
 {
-    place_run(run_damaged_levels, NULL);
+    visibility_fixture_run(run_damaged_levels, NULL);
 }
 
 static void
-run_no_folder(struct place *place, void *argument)
+run_no_folder(struct visibility_fixture *visibility_fixture, void *argument)
 {
-    struct visibility_options options = {
-        .path = arena_format(place->arena, "%s/nowhere/visibility.db", place->folder)};
+    struct visibility_options options = {.path = arena_format(visibility_fixture->arena,
+                                                              "%s/nowhere/visibility.db",
+                                                              visibility_fixture->folder)};
     struct visibility *visibility;
-    EXPECT_KIND(visibility_open_sqlite(&options, place->arena, &visibility), ERR_IO);
+    EXPECT_KIND(visibility_open_sqlite(&options, visibility_fixture->arena, &visibility), ERR_IO);
 }
 
 TEST(visibility_file, a_folder_that_is_not_there_is_a_clear_error)
 {
-    place_run(run_no_folder, NULL);
+    visibility_fixture_run(run_no_folder, NULL);
 }

@@ -1,45 +1,47 @@
-/* sqlite_test.c - the SQLite engine keeps the contract, on a real ground. */
-#include "visibility/contract.h"
-#include "visibility/sqlite/test_place.h"
+/* sqlite_test.c - the SQLite engine keeps the contract, on a real platform. */
+#include "visibility/sqlite/test_fixture.h"
+#include "visibility/test/contract.h"
 
 static struct visibility *
 engine_open(void *context)
 {
-    return place_open(context);
+    return visibility_fixture_open(context);
 }
 
 static struct visibility *
 engine_reopen(void *context, struct visibility *visibility)
 {
     visibility_close(visibility);
-    return place_open(context);
+    return visibility_fixture_open(context);
 }
 
 static void
 engine_close(void *context, struct visibility *visibility)
 {
     visibility_close(visibility);
-    place_clear(context);
+    visibility_fixture_clear(context);
 }
 
-struct visit {
+struct contract_call {
     void (*test)(struct visibility_contract *contract);
 };
 
 static void
-run_contract(struct place *place, void *argument)
+run_contract(struct visibility_fixture *visibility_fixture, void *argument)
 {
-    struct visit *visit = argument;
-    struct visibility_subject subject = {
-        .context = place, .open = engine_open, .reopen = engine_reopen, .close = engine_close};
-    visibility_contract_run(&subject, visit->test);
+    struct contract_call *contract_call = argument;
+    struct visibility_subject subject = {.context = visibility_fixture,
+                                         .open = engine_open,
+                                         .reopen = engine_reopen,
+                                         .close = engine_close};
+    visibility_contract_run(&subject, contract_call->test);
 }
 
 #define X(title, ...)                                                                              \
     TEST(visibility_sqlite, title, ##__VA_ARGS__)                                                  \
     {                                                                                              \
-        struct visit visit = {.test = visibility_contract_##title};                                \
-        place_run(run_contract, &visit);                                                           \
+        struct contract_call contract_call = {.test = visibility_contract_##title};                \
+        visibility_fixture_run(run_contract, &contract_call);                                      \
     }
 VISIBILITY_CONTRACT(X)
 #undef X

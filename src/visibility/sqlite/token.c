@@ -5,8 +5,9 @@
  *
  * The fingerprint binds it to the domain and the order; a token of another question is refused. Not
  * to the condition: clients that ask for "until now" ask for a little more with each page, and the
- * place is as good for that. It is no secret and protects nothing: a forged one can only begin a
- * page at another place of the same answer, since domain and condition are never taken from it. */
+ * position is as good for that. It is not a secret and protects nothing: a forged one can only
+ * begin a page at another place of the same answer, since domain and condition are never taken from
+ * it. */
 #include "base/check.h"
 #include "base/crc.h"
 #include "visibility/sqlite/inside.h"

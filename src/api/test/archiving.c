@@ -1,0 +1,46 @@
+/* archiving.c - see archiving.h. */
+#include "api/test/archiving.h"
+
+#define HOUR (3600 * NS_PER_S)
+
+struct error *
+archiving_update(struct fixture *fixture, int status, const char *uri)
+{
+    API(UpdateDomainRequest) *request =
+        message_new(fixture->arena, API_TYPE(update_domain_request));
+    char *paths[] = {"history_archival_status", "visibility_archival_status",
+                     "history_archival_uri", "visibility_archival_uri"};
+    request->name = (char *)"orders";
+    request->update_mask = message_new(fixture->arena, GOOGLE_TYPE(field_mask));
+    request->update_mask->paths = paths;
+    request->update_mask->n_paths = uri[0] == '\0' ? 2 : 4;
+    request->history_archival_status = request->visibility_archival_status =
+        (API(ArchivalStatus))status;
+    request->history_archival_uri = request->visibility_archival_uri = (char *)uri;
+    return fixture_update_domain(fixture, request);
+}
+
+API(Domain) *
+archiving_describe(struct fixture *fixture, const char *name)
+{
+    API(DescribeDomainRequest) *request =
+        message_new(fixture->arena, API_TYPE(describe_domain_request));
+    API(DescribeDomainResponse) *response;
+    request->describe_by_case = API_VALUE(DESCRIBE_DOMAIN_REQUEST__DESCRIBE_BY_NAME);
+    request->name = (char *)name;
+    EXPECT_OK(fixture_call(fixture, DOMAIN_API "DescribeDomain", &request->base,
+                           API_TYPE(describe_domain_response), &response));
+    return response->domain;
+}
+
+const char *
+archiving_run(struct fixture *fixture, const char *workflow_id)
+{
+    return child_tree_begin(fixture, workflow_id, decide_end(fixture));
+}
+
+void
+archiving_pass(struct fixture *fixture)
+{
+    child_tree_sleep(fixture, 26 * HOUR);
+}

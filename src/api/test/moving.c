@@ -1,0 +1,43 @@
+/* moving.c - see moving.h. */
+#include "api/test/moving.h"
+
+#include "wire/presence.h"
+
+void
+moving_register(struct fixture *fixture)
+{
+    API(RegisterDomainRequest) *request = sample_register(EAST, NULL, fixture->arena);
+    API(RegisterDomainResponse) *response;
+    request->name = "moving";
+    EXPECT_OK(fixture_call(fixture, DOMAIN_API "RegisterDomain", &request->base,
+                           API_TYPE(register_domain_response), &response));
+}
+
+struct error *
+moving_try(struct fixture *fixture, const char *cluster, int64_t seconds)
+{
+    API(FailoverDomainRequest) *request = sample_failover(cluster, NULL, fixture->arena);
+    API(FailoverDomainResponse) *response;
+    request->domain_name = "moving";
+    if (seconds > 0)
+        request->failover_timeout = presence_make_duration(fixture->arena, seconds);
+    return fixture_call(fixture, DOMAIN_API "FailoverDomain", &request->base,
+                        API_TYPE(failover_domain_response), &response);
+}
+
+void
+moving_go(struct fixture *fixture, const char *cluster)
+{
+    EXPECT_OK(moving_try(fixture, cluster, 0));
+}
+
+API(PollForDecisionTaskRequest) *
+moving_begin(struct fixture *fixture)
+{
+    API(StartWorkflowExecutionRequest) *start = fixture_start(fixture, "wf");
+    API(PollForDecisionTaskRequest) *poll = fixture_poll(fixture, "work");
+    start->domain = poll->domain = "moving";
+    moving_register(fixture);
+    run_start_by(fixture, start);
+    return poll;
+}

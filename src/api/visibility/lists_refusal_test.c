@@ -1,0 +1,221 @@
+/* lists_refusal_test.c - what is wrong with a list request is said in the words that Cadence's
+ * users know.
+ *
+ * Method: a request that is fine, one thing in it made wrong, and the answer compared. */
+#include "api/test/listing.h"
+#include "fiber/clock.h"
+#include "fiber/fiber.h"
+#include "wire/names.h"
+
+#define EXPECT_REFUSED(err_, text_)                                                                \
+    do {                                                                                           \
+        const struct error *refusal_ = (err_);                                                     \
+        EXPECT_KIND(refusal_, ERR_BAD_REQUEST);                                                    \
+        EXPECT_TEXT(refusal_->message, text_);                                                     \
+    } while (0)
+
+static struct error *
+try_open(struct fixture *fixture, const API(StartTimeFilter) *times)
+{
+    API(ListOpenWorkflowExecutionsRequest) *request = listing_of_open(fixture);
+    API(ListOpenWorkflowExecutionsResponse) *response;
+    request->start_time_filter = (API(StartTimeFilter) *)times;
+    return list_send_open(fixture, request, &response);
+}
+
+static struct error *
+try_closed(struct fixture *fixture, const API(StartTimeFilter) *times)
+{
+    API(ListClosedWorkflowExecutionsRequest) *request = listing_of_closed(fixture);
+    API(ListClosedWorkflowExecutionsResponse) *response;
+    request->start_time_filter = (API(StartTimeFilter) *)times;
+    return list_send_closed(fixture, request, &response);
+}
+
+static bool
+is_too_often(const struct error *err)
+{
+    return err != NULL && err->kind == ERR_SERVICE_BUSY &&
+           strcmp(err->message, "Persistence Max QPS Reached for List Operations.") == 0;
+}
+
+/* How many of so many questions were answered: by query, by filters and counts in turns. */
+static int
+count_answered(struct fixture *fixture, int questions)
+{
+    int answered = 0;
+    for (int i = 0; i < questions; i++) {
+        API(ListWorkflowExecutionsResponse) *response;
+        int64_t count;
+        struct error *err = i % 3 == 0
+                                ? list_send(fixture, listing_by_query(fixture, ""), &response)
+                            : i % 3 == 1 ? try_open(fixture, listing_times(fixture, 1, 2))
+                                         : list_send_count(fixture, "", &count);
+        EXPECT(err == NULL || is_too_often(err));
+        answered += err == NULL;
+    }
+    return answered;
+}
+
+static void
+rates(struct fixture *fixture)
+{
+    EXPECT_EQ(count_answered(fixture, 30), 30);
+    fixture_set(fixture, "frontend.esVisibilityListMaxQPS: "
+                         "[{value: 4, constraints: {domainName: orders}}]\n"
+                         "frontend.visibilityListMaxQPS: [{value: 0}]\n");
+    EXPECT_EQ(count_answered(fixture, 30), 4);
+    EXPECT_OK(fiber_sleep(NS_PER_S, fixture->arena));
+    EXPECT_EQ(count_answered(fixture, 30), 4);
+    fixture_set(fixture, "frontend.esVisibilityListMaxQPS: [{value: 0}]\n"
+                         "frontend.visibilityListMaxQPS: [{value: 2}]\n"
+                         "system.readVisibilityStoreName: [{value: db}]\n");
+    EXPECT_OK(fiber_sleep(NS_PER_S, fixture->arena));
+    int opened = 0;
+    for (int i = 0; i < 10; i++)
+        opened += !is_too_often(try_open(fixture, listing_times(fixture, 1, 2)));
+    EXPECT_EQ(opened, 2);
+}
+
+TEST(lists_refusal, a_domain_that_asks_for_lists_too_often_is_told, "H-032")
+{
+    fixture_run(rates);
+}
+
+static void
+times(struct fixture *fixture)
+{
+    API(StartTimeFilter) *no_earliest = listing_times(fixture, 1, 2),
+                         *no_latest = listing_times(fixture, 1, 2);
+    no_earliest->earliest_time = NULL;
+    no_latest->latest_time = NULL;
+    struct error *(*const tries[])(struct fixture *, const API(StartTimeFilter) *) = {try_open,
+                                                                                      try_closed};
+    for (size_t i = 0; i < array_length(tries); i++) {
+        EXPECT_REFUSED(tries[i](fixture, NULL), "StartTimeFilter is required");
+        EXPECT_REFUSED(tries[i](fixture, no_earliest),
+                       "EarliestTime in StartTimeFilter is required");
+        EXPECT_REFUSED(tries[i](fixture, no_latest), "LatestTime in StartTimeFilter is required");
+        EXPECT_REFUSED(tries[i](fixture, listing_times(fixture, 2, 1)),
+                       "EarliestTime in StartTimeFilter should not be larger than LatestTime");
+        EXPECT_OK(tries[i](fixture, listing_times(fixture, 1, 1)));
+    }
+}
+
+TEST(lists_refusal, lists_of_open_and_closed_runs_need_both_ends_of_a_time, "B-002")
+{
+    fixture_run(times);
+}
+
+static void
+page_sizes(struct fixture *fixture)
+{
+    API(ListWorkflowExecutionsRequest) *request = listing_by_query(fixture, "");
+    API(ListWorkflowExecutionsResponse) *response;
+    request->page_size = 10001;
+    EXPECT_REFUSED(list_send(fixture, request, &response), "Pagesize is larger than allow 10000");
+    request->page_size = 10000;
+    EXPECT_OK(list_send(fixture, request, &response));
+    API(ListOpenWorkflowExecutionsRequest) *open = listing_of_open(fixture);
+    API(ListOpenWorkflowExecutionsResponse) *opened;
+    open->page_size = 10001;
+    EXPECT_REFUSED(list_send_open(fixture, open, &opened), "Pagesize is larger than allow 10000");
+
+    fixture_set(fixture, "frontend.visibilityMaxPageSize: [{value: 2}]\n");
+    listing_wait(fixture);
+    for (int i = 0; i < 3; i++)
+        run_start(fixture, arena_format(fixture->arena, "w%d", i));
+    request->page_size = 0; /* as the setting says */
+    EXPECT_OK(list_send(fixture, request, &response));
+    EXPECT_EQ(response->n_executions, 2);
+    request->page_size = -1;
+    EXPECT_OK(list_send(fixture, request, &response));
+    EXPECT_EQ(response->n_executions, 2);
+}
+
+TEST(lists_refusal, a_page_has_the_usual_size_or_one_that_is_not_too_large, "B-005")
+{
+    fixture_run(page_sizes);
+}
+
+static void
+filters_disabled(struct fixture *fixture)
+{
+    fixture_set(fixture, "frontend.disableListVisibilityByFilter: [{value: true}]\n");
+    API(ListOpenWorkflowExecutionsRequest) *open = listing_of_open(fixture);
+    API(ListOpenWorkflowExecutionsResponse) *opened;
+    EXPECT_OK(list_send_open(fixture, open, &opened)); /* without a filter */
+    open->filters_case = API_VALUE(LIST_OPEN_WORKFLOW_EXECUTIONS_REQUEST__FILTERS_TYPE_FILTER);
+    open->type_filter = message_new(fixture->arena, API_TYPE(workflow_type_filter));
+    open->type_filter->name = "order";
+    EXPECT_REFUSED(list_send_open(fixture, open, &opened), "No permission to do this operation.");
+    API(ListClosedWorkflowExecutionsRequest) *closed = listing_of_closed(fixture);
+    API(ListClosedWorkflowExecutionsResponse) *ended;
+    closed->filters_case =
+        API_VALUE(LIST_CLOSED_WORKFLOW_EXECUTIONS_REQUEST__FILTERS_STATUS_FILTER);
+    closed->status_filter = message_new(fixture->arena, API_TYPE(status_filter));
+    closed->status_filter->status = CLOSED(FAILED);
+    EXPECT_REFUSED(list_send_closed(fixture, closed, &ended),
+                   "No permission to do this operation.");
+}
+
+TEST(lists_refusal, filters_can_be_forbidden, "B-009")
+{
+    fixture_run(filters_disabled);
+}
+
+static struct error *
+try_scan(struct fixture *fixture)
+{
+    API(ScanWorkflowExecutionsRequest) *request =
+        message_new(fixture->arena, API_TYPE(scan_workflow_executions_request));
+    API(ScanWorkflowExecutionsResponse) *response;
+    request->domain = "orders";
+    return fixture_call(fixture, VISIBILITY_API "ScanWorkflowExecutions", &request->base,
+                        API_TYPE(scan_workflow_executions_response), &response);
+}
+
+static void
+basic_store(struct fixture *fixture)
+{
+    int64_t count;
+    fixture_set(fixture, "system.readVisibilityStoreName:\n"
+                         "- value: db\n  constraints: {domainName: orders}\n");
+    API(ListWorkflowExecutionsResponse) *response;
+    API(ListOpenWorkflowExecutionsResponse) *opened;
+    EXPECT_REFUSED(list_send(fixture, listing_by_query(fixture, ""), &response),
+                   "Operation is not supported");
+    EXPECT_REFUSED(try_scan(fixture), "Operation is not supported");
+    EXPECT_REFUSED(list_send_count(fixture, "", &count), "Operation is not supported");
+    EXPECT_OK(list_send_open(fixture, listing_of_open(fixture), &opened));
+    fixture_set(fixture, "system.readVisibilityStoreName: [{value: es}]\n");
+    EXPECT_OK(list_send(fixture, listing_by_query(fixture, ""), &response));
+}
+
+TEST(lists_refusal, a_domain_can_be_given_the_lists_of_a_basic_store, "B-010")
+{
+    fixture_run(basic_store);
+}
+
+static void
+bad_queries(struct fixture *fixture)
+{
+    API(ListWorkflowExecutionsResponse) *response;
+    int64_t count;
+    EXPECT_KIND(list_send(fixture, listing_by_query(fixture, "Nothing = 1"), &response),
+                ERR_BAD_REQUEST);
+    EXPECT_KIND(list_send_count(fixture, "WorkflowID = ", &count), ERR_BAD_REQUEST);
+    API(ListWorkflowExecutionsRequest) *request = listing_by_query(fixture, "");
+    request->domain = "";
+    EXPECT_REFUSED(list_send(fixture, request, &response), "Domain not set on request.");
+    request->domain = "nobody";
+    EXPECT_KIND(list_send(fixture, request, &response), ERR_ENTITY_NOT_EXISTS);
+    request->domain = "orders";
+    request->next_page_token = presence_make_bytes(slice_text("no token"));
+    EXPECT_KIND(list_send(fixture, request, &response), ERR_BAD_REQUEST);
+}
+
+TEST(lists_refusal, a_question_that_makes_no_sense_is_refused)
+{
+    fixture_run(bad_queries);
+}

@@ -1,0 +1,200 @@
+/* retention_test.c - what clients see of a run whose retention has passed: nothing. */
+#include "api/test/child_tree.h"
+#include "uber/cadence/admin/v1/service.pb-c.h"
+#include "uber/cadence/api/v1/service_visibility.pb-c.h"
+
+#define DAY (24 * 3600 * NS_PER_S)
+
+static struct error *
+read_events(struct fixture *fixture, const char *run_id)
+{
+    API(GetWorkflowExecutionHistoryRequest) *request = fixture_history(fixture, "wf");
+    API(GetWorkflowExecutionHistoryResponse) *response;
+    request->workflow_execution->run_id = (char *)run_id;
+    return fixture_call(fixture, WORKFLOW_API "GetWorkflowExecutionHistory", &request->base,
+                        API_TYPE(get_workflow_execution_history_response), &response);
+}
+
+static struct error *
+signal(struct fixture *fixture, const char *run_id)
+{
+    API(SignalWorkflowExecutionRequest) *request =
+        message_new(fixture->arena, API_TYPE(signal_workflow_execution_request));
+    API(SignalWorkflowExecutionResponse) *response;
+    request->domain = "orders";
+    request->workflow_execution = fixture_execution(fixture, "wf");
+    request->workflow_execution->run_id = (char *)run_id;
+    request->signal_name = "too late";
+    return fixture_call(fixture, WORKFLOW_API "SignalWorkflowExecution", &request->base,
+                        API_TYPE(signal_workflow_execution_response), &response);
+}
+
+static struct error *
+reset(struct fixture *fixture, const char *run_id)
+{
+    API(ResetWorkflowExecutionRequest) *request =
+        message_new(fixture->arena, API_TYPE(reset_workflow_execution_request));
+    API(ResetWorkflowExecutionResponse) *response;
+    request->domain = "orders";
+    request->workflow_execution = fixture_execution(fixture, "wf");
+    request->workflow_execution->run_id = (char *)run_id;
+    request->decision_finish_event_id = 4;
+    request->request_id = fixture_uuid(fixture);
+    return fixture_call(fixture, WORKFLOW_API "ResetWorkflowExecution", &request->base,
+                        API_TYPE(reset_workflow_execution_response), &response);
+}
+
+static struct error *
+restart(struct fixture *fixture, const char *run_id)
+{
+    API(RestartWorkflowExecutionRequest) *request =
+        message_new(fixture->arena, API_TYPE(restart_workflow_execution_request));
+    API(RestartWorkflowExecutionResponse) *response;
+    request->domain = "orders";
+    request->workflow_execution = fixture_execution(fixture, "wf");
+    request->workflow_execution->run_id = (char *)run_id;
+    return fixture_call(fixture, WORKFLOW_API "RestartWorkflowExecution", &request->base,
+                        API_TYPE(restart_workflow_execution_response), &response);
+}
+
+static void
+expect_gone(struct fixture *fixture, const char *run_id)
+{
+    EXPECT_KIND(run_try_describe(fixture, "wf", run_id), ERR_ENTITY_NOT_EXISTS);
+    EXPECT_KIND(read_events(fixture, run_id), ERR_ENTITY_NOT_EXISTS);
+    EXPECT_KIND(signal(fixture, run_id), ERR_ENTITY_NOT_EXISTS);
+    EXPECT_KIND(reset(fixture, run_id), ERR_ENTITY_NOT_EXISTS);
+    struct error *err = restart(fixture, run_id);
+    EXPECT_KIND(err, ERR_BAD_REQUEST);
+    EXPECT_TEXT(err->message,
+                "Requested workflow history not found, may have passed retention period.");
+}
+
+/* The domain keeps runs for a day; spread over less than an hour more, they go. */
+static void
+gone(struct fixture *fixture)
+{
+    const char *run_id = run_start(fixture, "wf");
+    child_tree_decide(fixture, "work", "wf", decide_end(fixture));
+    child_tree_sleep(fixture, DAY - 60 * NS_PER_S);
+    EXPECT_OK(run_try_describe(fixture, "wf", run_id));
+    EXPECT_OK(read_events(fixture, run_id));
+    child_tree_sleep(fixture, 2 * 3600 * NS_PER_S);
+    expect_gone(fixture, run_id);
+    expect_gone(fixture, "");
+    run_id = run_start(fixture, "wf"); /* the id is free, whatever the policy says */
+    EXPECT_OK(run_try_describe(fixture, "wf", run_id));
+}
+
+TEST(retention, a_run_is_there_for_the_days_of_its_domain_and_then_for_nobody, "A-048", "A-256",
+     "A-260")
+{
+    fixture_run(gone);
+}
+
+/* The runs of a schedule go one by one behind it; the newest stays. */
+static void
+behind_a_schedule(struct fixture *fixture)
+{
+    API(StartWorkflowExecutionRequest) *request = fixture_start(fixture, "wf");
+    request->cron_schedule = (char *)"@every 8h";
+    run_start_by(fixture, request);
+    const char *runs[7];
+    for (size_t i = 0; i < array_length(runs); i++) {
+        runs[i] =
+            run_describe(fixture, "wf", "")->workflow_execution_info->workflow_execution->run_id;
+        child_tree_sleep(fixture, DAY / 3 + NS_PER_S);
+        child_tree_decide(fixture, "work", "wf", decide_end(fixture));
+    }
+    expect_gone(fixture, runs[0]);
+    expect_gone(fixture, runs[1]);
+    EXPECT_OK(run_try_describe(fixture, "wf", runs[array_length(runs) - 1]));
+    EXPECT_OK(run_try_describe(fixture, "wf", ""));
+}
+
+TEST(retention, the_runs_of_a_schedule_go_one_by_one_behind_it, "A-256")
+{
+    fixture_run(behind_a_schedule);
+}
+
+/* --- at an operator's word ---- */
+
+static struct error *
+delete_run(struct fixture *fixture, const char *workflow_id, const char *run_id)
+{
+    ADMIN(DeleteWorkflowRequest) *request =
+        message_new(fixture->arena, ADMIN_TYPE(delete_workflow_request));
+    ADMIN(DeleteWorkflowResponse) *response;
+    request->domain = "orders";
+    request->workflow_execution = fixture_execution(fixture, workflow_id);
+    request->workflow_execution->run_id = (char *)run_id;
+    struct error *err =
+        fixture_call(fixture, "/uber.cadence.admin.v1.AdminAPI/DeleteWorkflow", &request->base,
+                     ADMIN_TYPE(delete_workflow_response), &response);
+    EXPECT(err != NULL || (response->history_deleted && response->executions_deleted &&
+                           response->visibility_deleted));
+    return err;
+}
+
+static int64_t
+count_runs(struct fixture *fixture)
+{
+    API(CountWorkflowExecutionsRequest) *request =
+        message_new(fixture->arena, API_TYPE(count_workflow_executions_request));
+    API(CountWorkflowExecutionsResponse) *response;
+    request->domain = "orders";
+    EXPECT_OK(fixture_call(fixture, "/uber.cadence.api.v1.VisibilityAPI/CountWorkflowExecutions",
+                           &request->base, API_TYPE(count_workflow_executions_response),
+                           &response));
+    return response->count;
+}
+
+static void
+deleted(struct fixture *fixture)
+{
+    const char *first = run_start(fixture, "wf");
+    child_tree_decide(fixture, "work", "wf", child_tree_fail(fixture));
+    const char *second = run_start(fixture, "wf"); /* is open */
+    EXPECT_OK(delete_run(fixture, "wf", first));
+    expect_gone(fixture, first);
+    EXPECT_OK(run_try_describe(fixture, "wf", second));
+    EXPECT_EQ(count_runs(fixture), 1);
+    EXPECT_OK(delete_run(fixture, "wf", ""));
+    expect_gone(fixture, second);
+    expect_gone(fixture, "");
+    EXPECT_EQ(count_runs(fixture), 0);
+    EXPECT_KIND(delete_run(fixture, "wf", first), ERR_ENTITY_NOT_EXISTS);
+    EXPECT_OK(run_try_describe(fixture, "wf", run_start(fixture, "wf"))); /* the id is free */
+    child_tree_sleep(fixture, 2 * DAY); /* no wake-up timer of theirs fires */
+}
+
+TEST(removal, a_deleted_run_is_nowhere_and_its_id_is_free, "A-259", "A-260")
+{
+    fixture_run(deleted);
+}
+
+/* Parents and children of a run that is deleted while it is open are notified as of any other end.
+ */
+static void
+family_of_deleted(struct fixture *fixture)
+{
+    const char *parent = child_tree_begin(
+        fixture, "parent", child_tree_start_child(fixture, "kid", CHILD_TREE_POLICY(TERMINATE)));
+    API(HistoryEvent) *started = child_tree_await(
+        fixture, "parent", parent, CHILD_TREE_EVENT(CHILD_WORKFLOW_EXECUTION_STARTED));
+    EXPECT(started != NULL);
+    EXPECT_OK(delete_run(fixture, "kid", ""));
+    child_tree_await(fixture, "parent", parent,
+                     CHILD_TREE_EVENT(CHILD_WORKFLOW_EXECUTION_TERMINATED));
+    child_tree_decide(fixture, "work", "parent",
+                      child_tree_start_child(fixture, "other", CHILD_TREE_POLICY(TERMINATE)));
+    child_tree_await(fixture, "other", "", CHILD_TREE_EVENT(DECISION_TASK_SCHEDULED));
+    EXPECT_OK(delete_run(fixture, "parent", parent));
+    child_tree_await(fixture, "other", "", CHILD_TREE_EVENT(WORKFLOW_EXECUTION_TERMINATED));
+    EXPECT_EQ(count_runs(fixture), 1);
+}
+
+TEST(removal, parent_and_children_of_a_deleted_run_are_told, "A-259")
+{
+    fixture_run(family_of_deleted);
+}

@@ -1,0 +1,96 @@
+/* child_closed.c - a child that its parent waits for has ended already.
+ *
+ * The end of a child is told to its parent by a row of the child. That may have been told to a
+ * history of the parent that lost, after a failover by force, and the row is gone. So when a parent
+ * comes back to a child that it has started (its history was replaced by another one, or the start
+ * was repeated), it looks for itself. */
+#include "engine/inside.h"
+#include "engine/run/rebuild.h"
+#include "fiber/probe.h"
+
+#define BATCH_BYTES ((size_t)1 << 20)
+
+struct closed_view {
+    struct arena *arena;
+    const char *run_id, *first_run_id;
+    bool is_open;
+};
+
+static void
+look_closed(void *context, const struct run *run, const STORED(CurrentRecord) *current)
+{
+    struct closed_view *view = context;
+    view->run_id = arena_text(view->arena, run->core->run_id);
+    view->first_run_id = arena_text(view->arena, run->core->first_execution_run_id);
+    view->is_open = run_is_open(run);
+}
+
+/* The last event of a closed run; NULL: it is not closed. */
+static struct error *
+read_end(struct cross_task_work *work, const struct run_key *key, const API(HistoryEvent) **end)
+{
+    struct history_state state;
+    struct error *err = engine_history_state(work->engine, key, work->arena, &state);
+    if (err != NULL || state.is_open)
+        return err;
+    struct history_range range = {.shard = engine_shard_of(work->engine, key->workflow_id),
+                                  .lineage = state.lineage,
+                                  .from_event_id = state.next_event_id - 1,
+                                  .to_event_id = state.next_event_id,
+                                  .is_first = true,
+                                  .bytes_max = BATCH_BYTES};
+    struct history_page page = {0};
+    err = engine_read_history(work->engine, &range, work->arena, &page);
+    if (err != NULL || page.count == 0)
+        return err;
+    const API(History) *history;
+    err = rebuild_decode(&page.node[page.count - 1], work->arena, &history);
+    /* The batch may be another history's, too, and go on there. */
+    for (size_t i = 0; err == NULL && i < history->n_events; i++)
+        if (history->events[i]->event_id == state.next_event_id - 1)
+            *end = history->events[i];
+    return err;
+}
+
+struct closed_request {
+    int64_t initiated_id;
+    struct child_close close;
+};
+
+static struct error *
+decide_closed(void *context, struct step *step)
+{
+    const struct closed_request *wanted = context;
+    return command_child_closed(step, wanted->initiated_id, &wanted->close);
+}
+
+struct error *
+cross_task_report_closed(struct cross_task_work *work, const STORED(PendingChild) *child,
+                         const char *run_id)
+{
+    struct run_key key = {child->domain_id, child->workflow_id, ""};
+    struct closed_view view = {.arena = work->arena};
+    struct error *err = engine_look(work->engine, &key, look_closed, &view, work->arena);
+    if (err != NULL)
+        return cross_task_is_void(err) ? NULL : err;
+    if (view.is_open || strcmp(view.first_run_id, run_id) != 0)
+        return NULL; /* it will tell; or another workflow has its id */
+    const API(HistoryEvent) *end = NULL;
+    key.run_id = view.run_id;
+    err = read_end(work, &key, &end);
+    if (err != NULL || end == NULL)
+        return cross_task_is_void(err) ? NULL : err;
+    if ((int)end->attributes_case ==
+        API_VALUE(HISTORY_EVENT__ATTRIBUTES_WORKFLOW_EXECUTION_CONTINUED_AS_NEW_EVENT_ATTRIBUTES)) {
+        probe("child_goes_on_elsewhere");
+        return NULL; /* the run that it goes on as is not the current one here (yet): that tells */
+    }
+    probe("parent_finds_child_closed");
+    struct closed_request wanted = {.initiated_id = child->initiated_id,
+                                    .close = {.workflow_id = child->workflow_id,
+                                              .run_id = view.run_id,
+                                              .first_run_id = run_id,
+                                              .event = end}};
+    err = cross_task_step_source(work, decide_closed, &wanted);
+    return cross_task_is_void(err) ? NULL : err;
+}

@@ -1,0 +1,399 @@
+/* target.c - what a cross-workflow task asks of its target: carried out here, or in the cluster
+ * where the target is active.
+ *
+ * Workflows of one domain may be active in different clusters, and one that signals another, or has
+ * a child there, need not know. The cross-workflow task asks here first, since who is asked knows
+ * best where its run is; a refusal that names another cluster is followed there, as one call. What
+ * comes of it is the same in both cases, an error of the target too, and so is a repeat: the
+ * request has its id.
+ *
+ * A child that is started for a parent elsewhere needs its parent's history here: its end is told
+ * to where the parent is active then, and that is found by the run. So it is not started before
+ * that has come. */
+#include <stdio.h>
+
+#include "base/check.h"
+#include "domain/active.h"
+#include "engine/branches/versions.h"
+#include "engine/inside.h"
+#include "fiber/clock.h"
+#include "fiber/probe.h"
+#include "wire/errors.h"
+#include "wire/message.h"
+#include "wire/presence.h"
+
+#define CLOCKS_DIFFER (60 * (int64_t)1000000000) /* of hosts: not more than this */
+#define SELF          "history-service"          /* who asks, for the histories of others */
+
+/* --- steps of the target ---- */
+
+static struct error *
+decide_signal(const struct cross_task_request *wanted, struct step *step)
+{
+    const STORED(PendingExternal) *external = (const STORED(PendingExternal) *)wanted->body;
+    API(SignalWorkflowExecutionRequest) *request =
+        message_new(step->arena, API_TYPE(signal_workflow_execution_request));
+    request->signal_name = external->signal_name;
+    request->signal_input = external->input;
+    request->request_id = external->request_id;
+    request->identity = (char *)SELF;
+    return command_signal_from(step, request, &wanted->origin);
+}
+
+static struct error *
+decide_cancel(const struct cross_task_request *wanted, struct step *step)
+{
+    const STORED(PendingExternal) *external = (const STORED(PendingExternal) *)wanted->body;
+    API(RequestCancelWorkflowExecutionRequest) *request =
+        message_new(step->arena, API_TYPE(request_cancel_workflow_execution_request));
+    request->request_id = external->request_id;
+    request->identity = (char *)SELF;
+    return command_request_cancel_from(step, request, &wanted->origin);
+}
+
+static struct error *
+decide_child_closed(const struct cross_task_request *wanted, struct step *step)
+{
+    const STORED(TransferRow) *row = (const STORED(TransferRow) *)wanted->body;
+    struct child_close close = {.workflow_id = row->workflow_id,
+                                .run_id = row->run_id,
+                                .first_run_id = row->first_run_id,
+                                .event = row->close_event};
+    return command_child_closed(step, row->schedule_id, &close);
+}
+
+static struct error *
+decide_wanted(void *context, struct step *step)
+{
+    const struct cross_task_request *wanted = context;
+    struct end_child_request end = {(const STORED(PendingChild) *)wanted->body, wanted->origin};
+    switch (wanted->kind) {
+    case CROSS_TASK_SIGNAL:
+        return decide_signal(wanted, step);
+    case CROSS_TASK_CANCEL:
+        return decide_cancel(wanted, step);
+    case CROSS_TASK_END_CHILD:
+        return cross_task_decide_end_child(&end, step);
+    case CROSS_TASK_PARENT_KNOWS:
+        return command_parent_knows(step, &wanted->origin);
+    case CROSS_TASK_CHILD_CLOSED:
+        return decide_child_closed(wanted, step);
+    default:
+        unreachable("cross-workflow task of kind %d", (int)wanted->kind);
+    }
+}
+
+/* --- signals that may be there already ---- */
+
+/* One run of the target's chain, looked at from the newest back. */
+struct chain_view {
+    const char *request_id;
+    bool has_it;                           /* the signal is there */
+    int64_t start_time;                    /* of this run */
+    char run_before[UUID_TEXT_LENGTH + 1]; /* "": none */
+};
+
+static void
+look_chain(void *context, const struct run *run, const STORED(CurrentRecord) *current)
+{
+    struct chain_view *view = context;
+    view->has_it = map_get(run->signal_requests, slice_text(view->request_id)) != NULL;
+    view->start_time = run->core->start_time;
+    snprintf(view->run_before, sizeof view->run_before, "%s",
+             run->core->continued_execution_run_id);
+}
+
+/* A signal for the current run, sent again: it may be in a run that has gone on as another one
+ * since. Those that ended before the signal was asked for cannot have it. An owner that was
+ * overtaken may not know it yet. */
+static struct error *
+was_delivered(struct engine *engine, const struct cross_task_request *wanted, struct arena *arena,
+              bool *was)
+{
+    const STORED(PendingExternal) *external = (const STORED(PendingExternal) *)wanted->body;
+    check(wanted->kind == CROSS_TASK_SIGNAL && wanted->target.run_id[0] == '\0');
+    int64_t asked = wanted->asked_time - CLOCKS_DIFFER;
+    struct chain_view chain = {.request_id = external->request_id};
+    struct run_key key = wanted->target;
+    unsigned runs = 0;
+    *was = false;
+    do {
+        struct error *err = engine_look_surely(engine, &key, look_chain, &chain, arena);
+        if (err != NULL)
+            return cross_task_is_void(err) ? NULL : err;
+        *was = chain.has_it;
+        runs++;
+        key.run_id = arena_text(arena, chain.run_before);
+    } while (!*was && chain.start_time > asked && key.run_id[0] != '\0');
+    if (*was && runs > 1)
+        probe("signal_found_in_old_run");
+    return NULL;
+}
+
+/* --- here ---- */
+
+static struct error *
+start_here(struct engine *engine, struct cross_task_request *wanted, struct arena *arena)
+{
+    const STORED(TransferRow) *row = (const STORED(TransferRow) *)wanted->body;
+    check(wanted->kind == CROSS_TASK_START_CHILD || wanted->kind == CROSS_TASK_REQUEST);
+    size_t count = row->n_partition_config;
+    const char **keys = arena_zalloc(arena, count, sizeof *keys);
+    const char **values = arena_zalloc(arena, count, sizeof *values);
+    for (size_t i = 0; i < count; i++) {
+        keys[i] = row->partition_config[i]->key;
+        values[i] = row->partition_config[i]->value;
+    }
+    const API(SignalWithStartWorkflowExecutionRequest) *signal = row->signal_with_start;
+    struct start_command command = {.request = signal == NULL ? row->start : signal->start_request,
+                                    .signal = signal,
+                                    .partition_keys = keys,
+                                    .partition_values = values,
+                                    .partition_count = count,
+                                    .parent = row->parent};
+    struct start_request_step start = {
+        .command = &command,
+        .answer = &wanted->answer,
+        .parent_version = wanted->kind == CROSS_TASK_START_CHILD ? row->event_version : 0};
+    return engine_step_start(engine, wanted->target.domain_id, &start, arena);
+}
+
+/* How far the parent is that is told of a child. */
+struct parent_progress {
+    bool is_open;
+    int64_t next_event_id;
+};
+
+static void
+look_progress(void *context, const struct run *run, const STORED(CurrentRecord) *current)
+{
+    struct parent_progress *progress = context;
+    progress->is_open = run_is_open(run);
+    progress->next_event_id = run->core->next_event_id;
+}
+
+/* A parent that knows nothing of its child: has it forgotten, or not heard yet? After a failover by
+ * force its history may come later than its child's. `refusal`: what it said; what is given back is
+ * to be tried again, if it may hear of it. */
+static struct error *
+check_behind(struct engine *engine, const struct cross_task_request *wanted, struct arena *arena,
+             struct error *refusal)
+{
+    const STORED(TransferRow) *row = (const STORED(TransferRow) *)wanted->body;
+    check(wanted->kind == CROSS_TASK_CHILD_CLOSED && refusal != NULL);
+    struct parent_progress progress = {0};
+    if (row->event_version == VERSION_NONE) /* a domain of one cluster: all there is, is here */
+        return refusal;
+    struct error *err = engine_look(engine, &wanted->target, look_progress, &progress, arena);
+    if (err != NULL && !cross_task_is_void(err))
+        return err;
+    bool is_behind = err == NULL ? progress.is_open && progress.next_event_id <= row->schedule_id
+                                 : clock_wall() - row->created_time < CROSS_TASK_PARENT_UNKNOWN_MAX;
+    if (!is_behind)
+        return refusal;
+    probe("parent_behind_its_child");
+    return errors_service_busy(arena, "", "Workflow %s has not heard of its child yet.",
+                               wanted->target.workflow_id);
+}
+
+static struct error *
+ask_here(struct engine *engine, struct cross_task_request *wanted, struct arena *arena)
+{
+    if (wanted->kind == CROSS_TASK_START_CHILD || wanted->kind == CROSS_TASK_REQUEST)
+        return start_here(engine, wanted, arena);
+    bool may_be_there = wanted->kind == CROSS_TASK_SIGNAL && wanted->asked_time != 0;
+    bool was_there = false;
+    struct error *err = NULL;
+#ifdef CADENZA_FAULT_signal_sent_again
+    may_be_there = false;
+#endif
+    if (may_be_there && wanted->target.run_id[0] == '\0')
+        err = was_delivered(engine, wanted, arena, &was_there);
+    if (err != NULL || was_there)
+        return err;
+    struct shard_step step = {
+        .key = wanted->target, .needs_run = true, .decide = decide_wanted, .context = wanted};
+    err = engine_step(engine, &step, arena);
+    if (wanted->kind == CROSS_TASK_CHILD_CLOSED && cross_task_is_void(err))
+        return check_behind(engine, wanted, arena, err);
+    return err;
+}
+
+/* --- elsewhere ---- */
+
+/* Another cluster that the refusal names, or, where the target has not been heard of, the one that
+ * it must have been started in. NULL: there is none. */
+static const char *
+find_remote(const struct cross_task_work *work, const struct cross_task_request *wanted,
+            const struct error *err)
+{
+    const struct engine_options *options = &work->engine->options;
+    API(DomainNotActiveError) *detail = NULL;
+    const char *cluster = "";
+    if (err->kind == ERR_DOMAIN_NOT_ACTIVE && errors_read(work->arena, err, &detail) == NULL)
+        cluster = detail->active_cluster;
+    const struct domain *domain = domains_find_id(options->domains, wanted->target.domain_id);
+    if (err->kind == ERR_ENTITY_NOT_EXISTS && wanted->has_policy && domain != NULL) {
+        struct cluster_attribute attribute = cluster_attribute_of(wanted->policy);
+        cluster = domains_active_run(options->domains, domain, &attribute, -1).cluster_name;
+    }
+    bool is_elsewhere = cluster[0] != '\0' && strcmp(cluster, options->group->current->name) != 0;
+    return is_elsewhere ? arena_text(work->arena, cluster) : NULL;
+}
+
+static STORE_API(RunErrandRequest) *
+make_request(const struct cross_task_request *wanted, struct arena *arena)
+{
+    check(wanted->kind == CROSS_TASK_PARENT_KNOWS || wanted->body != NULL);
+    STORE_API(RunErrandRequest) *request =
+        message_new(arena, &cadenza__admin__v1__run_errand_request__descriptor);
+    request->kind = (uint32_t)wanted->kind;
+    request->domain_id = (char *)wanted->target.domain_id;
+    request->workflow_id = (char *)wanted->target.workflow_id;
+    request->run_id = (char *)wanted->target.run_id;
+    request->origin_workflow_id = presence_make_text(wanted->origin.workflow_id);
+    request->origin_run_id = presence_make_text(wanted->origin.run_id);
+    request->initiated_id = wanted->origin.initiated_id;
+    request->is_child_only = wanted->origin.is_child_only;
+    request->child_id = wanted->origin.child_id;
+    request->asked_time = wanted->asked_time;
+    if (wanted->body != NULL)
+        request->body = presence_make_bytes(message_encode(arena, wanted->body));
+    return request;
+}
+
+struct error *
+cross_task_follow(struct cross_task_work *work, struct cross_task_request *wanted,
+                  struct error *refusal)
+{
+    const struct remote_port *port = &work->engine->options.remote;
+    check(refusal != NULL && !wanted->is_remote);
+    const char *cluster = port->send == NULL ? NULL : find_remote(work, wanted, refusal);
+    if (cluster == NULL)
+        return refusal;
+    probe("errand_abroad");
+    STORE_API(RunErrandResponse) *response = NULL;
+    struct error *err = port->send(port->context, cluster, make_request(wanted, work->arena),
+                                   work->arena, &response);
+    if (err != NULL && err->kind == ERR_UNIMPLEMENTED && wanted->kind == CROSS_TASK_REQUEST) {
+        probe("accepted_sent_to_cadence");
+        return port->start(port->context, cluster, (const STORED(TransferRow) *)wanted->body,
+                           work->arena);
+    }
+    wanted->is_remote = err == NULL || cross_task_is_void(err);
+    if (err == NULL)
+        wanted->answer = (struct start_answer){response->run_id, response->is_new};
+    return err;
+}
+
+struct error *
+cross_task_ask(struct cross_task_work *work, struct cross_task_request *wanted)
+{
+    check(!wanted->is_remote && wanted->answer.run_id == NULL); /* it was not asked before */
+    struct error *err = ask_here(work->engine, wanted, work->arena);
+    return err == NULL ? NULL : cross_task_follow(work, wanted, err);
+}
+
+/* --- from elsewhere ---- */
+
+static const ProtobufCMessageDescriptor *
+body_type(enum cross_task_kind kind)
+{
+    switch (kind) {
+    case CROSS_TASK_SIGNAL:
+    case CROSS_TASK_CANCEL:
+        return STORED_TYPE(pending_external);
+    case CROSS_TASK_END_CHILD:
+        return STORED_TYPE(pending_child);
+    case CROSS_TASK_CHILD_CLOSED:
+    case CROSS_TASK_START_CHILD:
+    case CROSS_TASK_REQUEST:
+        return STORED_TYPE(transfer_row);
+    default:
+        return NULL;
+    }
+}
+
+static struct error *
+check_body(const struct cross_task_request *wanted, struct arena *arena)
+{
+    const STORED(TransferRow) *row = (const STORED(TransferRow) *)wanted->body;
+    bool is_whole = true;
+    if (wanted->kind == CROSS_TASK_CHILD_CLOSED)
+        is_whole = row->close_event != NULL;
+    else if (wanted->kind == CROSS_TASK_START_CHILD)
+        is_whole = row->start != NULL && row->parent != NULL &&
+                   row->parent->workflow_execution != NULL &&
+                   strcmp(row->start->workflow_id, wanted->target.workflow_id) == 0;
+    else if (wanted->kind == CROSS_TASK_REQUEST)
+        is_whole = row->signal_with_start != NULL ? row->signal_with_start->start_request != NULL
+                                                  : row->start != NULL;
+    return is_whole ? NULL
+                    : error_new(arena, ERR_BAD_REQUEST,
+                                "The cross-workflow task does not say what to do.");
+}
+
+static struct error *
+read_request(const STORE_API(RunErrandRequest) *request, struct arena *arena,
+             struct cross_task_request *wanted)
+{
+    *wanted = (struct cross_task_request){
+        .kind = (enum cross_task_kind)request->kind,
+        .target = {request->domain_id, request->workflow_id, request->run_id},
+        .origin = {.workflow_id = request->origin_workflow_id,
+                   .run_id = request->origin_run_id,
+                   .initiated_id = request->initiated_id,
+                   .is_child_only = request->is_child_only,
+                   .child_id = request->child_id},
+        .asked_time = request->asked_time,
+    };
+    const ProtobufCMessageDescriptor *type = body_type(wanted->kind);
+    if (type == NULL && wanted->kind != CROSS_TASK_PARENT_KNOWS)
+        return error_new(arena, ERR_BAD_REQUEST, "A cross-workflow task of the unknown kind %u.",
+                         request->kind);
+    if (type == NULL)
+        return NULL;
+    ProtobufCMessage *body = NULL;
+    struct error *err =
+        message_decode_at(arena, ERR_BAD_REQUEST, type, presence_read_bytes(request->body), &body);
+    wanted->body = body;
+    return err != NULL ? err : check_body(wanted, arena);
+}
+
+static void
+look_at_nothing(void *context, const struct run *run, const STORED(CurrentRecord) *current)
+{
+}
+
+static struct error *
+check_parent(struct engine *engine, const struct cross_task_request *wanted, struct arena *arena)
+{
+    const STORED(TransferRow) *row = (const STORED(TransferRow) *)wanted->body;
+    check(wanted->kind == CROSS_TASK_START_CHILD);
+    struct run_key key = {row->parent->domain_id, row->parent->workflow_execution->workflow_id,
+                          row->parent->workflow_execution->run_id};
+    struct error *err = engine_look(engine, &key, look_at_nothing, NULL, arena);
+    if (!cross_task_is_void(err))
+        return err;
+    probe("child_before_its_parent");
+    return errors_service_busy(arena, "", "The parent of workflow %s is not known here yet.",
+                               wanted->target.workflow_id);
+}
+
+struct error *
+engine_run_remote_cross_task(struct engine *engine, const STORE_API(RunErrandRequest) *request,
+                             struct arena *arena, STORE_API(RunErrandResponse) *response)
+{
+    struct cross_task_request wanted;
+    struct error *err = read_request(request, arena, &wanted);
+    if (err == NULL && wanted.kind == CROSS_TASK_START_CHILD)
+        err = check_parent(engine, &wanted, arena);
+    if (err == NULL)
+        err = ask_here(engine, &wanted, arena);
+    if (err != NULL)
+        return err;
+    probe("errand_from_abroad");
+    response->run_id = presence_make_text(wanted.answer.run_id);
+    response->is_new = wanted.answer.is_new;
+    return NULL;
+}

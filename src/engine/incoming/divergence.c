@@ -1,0 +1,244 @@
+/* divergence.c - for operators: what lost when clusters disagreed, and whether a run is what its
+ * history says. See engine.h. */
+#include "base/check.h"
+#include "engine/branches/branches.h"
+#include "engine/inside.h"
+#include "engine/run/rebuild.h"
+#include "fiber/probe.h"
+#include "route/route.h"
+#include "store/key.h"
+#include "wire/message.h"
+#include "wire/presence.h"
+
+#define PAGE_ROWS  256
+#define PAGE_BYTES ((size_t)1 << 20)
+
+/* ---- what lost ---- */
+
+/* The history that a row names; false: the run is gone. */
+static struct error *
+find_branch(struct engine *engine, const STORED(DivergenceRow) *row, struct arena *arena,
+            struct run_branch *branch, bool *is_there)
+{
+    struct run_key key = {row->domain_id, row->workflow_id, row->run_id};
+    struct run_branches branches;
+    struct error *err = engine_find_branches(engine, &key, arena, &branches);
+    *is_there = false;
+    if (err != NULL)
+        return cross_task_is_void(err) ? NULL : err;
+    for (size_t i = 0; i < branches.count && !*is_there; i++) {
+        struct history_branch own = history_lineage_own(&branches.branch[i].lineage);
+        *branch = branches.branch[i];
+        *is_there =
+            slice_equal(slice_of(own.branch.bytes, 16), presence_read_bytes(row->branch_id));
+    }
+    return NULL;
+}
+
+static struct error *
+read_events(struct engine *engine, struct divergence *divergence,
+            const struct history_lineage *lineage, struct arena *arena)
+{
+    vector_of(API(HistoryEvent) *) events = {0};
+    struct history_range range = {.shard = engine_shard_of(engine, divergence->key.workflow_id),
+                                  .lineage = *lineage,
+                                  .from_event_id = divergence->from_event_id,
+                                  .to_event_id = divergence->next_event_id,
+                                  .is_first = true,
+                                  .bytes_max = PAGE_BYTES};
+    struct history_page page = {0};
+    struct error *err = engine_read_history(engine, &range, arena, &page); /* one page will do */
+    for (size_t i = 0; err == NULL && i < page.count; i++) {
+        const API(History) *history;
+        err = rebuild_decode(&page.node[i], arena, &history);
+        for (size_t e = 0; err == NULL && e < history->n_events; e++)
+            if (history->events[e]->event_id >= divergence->from_event_id)
+                vector_push_in(&events, arena, history->events[e]);
+    }
+    divergence->events = events.items;
+    divergence->event_count = events.count;
+    return err;
+}
+
+static struct error *
+show_row(struct engine *engine, const struct row *stored, const struct divergence_query *query,
+         struct arena *arena, struct divergence *shown, bool *is_there)
+{
+    STORED(DivergenceRow) *row = NULL;
+    struct run_branch branch;
+    *is_there = false;
+    struct error *err =
+        message_decode_as(arena, ERR_CORRUPT, STORED_TYPE(divergence_row), stored->value, &row);
+    if (err == NULL)
+        err = find_branch(engine, row, arena, &branch, is_there);
+    if (err != NULL || !*is_there)
+        return err;
+    *shown = (struct divergence){
+        .key = {row->domain_id, row->workflow_id, row->run_id},
+        .is_of_run = row->reason == CADENZA__STORAGE__V1__DIVERGENCE_REASON__DIVERGENCE_REASON_RUN,
+        .from_event_id = row->from_event_id,
+        .next_event_id = versions_last(branch.versions).event_id + 1,
+        .last_version = versions_last(branch.versions).event_version,
+        .time = row->time,
+    };
+    memcpy(shown->branch.bytes, row->branch_id.data, sizeof shown->branch.bytes);
+    return query->has_events ? read_events(engine, shown, &branch.lineage, arena) : NULL;
+}
+
+static struct slice
+prefix_of(const struct divergence_query *query, struct arena *arena)
+{
+    struct key_writer key;
+    key_begin(&key, arena);
+    if (query->domain_id != NULL)
+        key_text(&key, slice_text(query->domain_id));
+    if (query->domain_id != NULL && query->workflow_id != NULL)
+        key_text(&key, slice_text(query->workflow_id));
+    return key_end(&key);
+}
+
+typedef vector_of(struct divergence) divergences_t;
+
+static struct error *
+list_shard(struct engine *engine, uint32_t number, const struct divergence_query *query,
+           struct arena *arena, divergences_t *all)
+{
+    struct slice prefix = prefix_of(query, arena);
+    struct scan scan = {.partition = PARTITION_OF_SHARD(number),
+                        .kind = ROW_DIVERGENCE,
+                        .from = prefix,
+                        .rows_max = PAGE_ROWS};
+    if (prefix.length > 0)
+        scan.to = key_after_prefix(prefix, arena);
+    bool has_more = true;
+    struct error *err = NULL;
+    while (err == NULL && has_more && all->count < query->count_max) {
+        struct rows rows = {0};
+        err = store_scan(engine->options.store, &scan, arena, &rows);
+        for (size_t i = 0; err == NULL && i < rows.count && all->count < query->count_max; i++) {
+            struct divergence shown;
+            bool is_there;
+            err = show_row(engine, &rows.row[i], query, arena, &shown, &is_there);
+            if (err == NULL && is_there)
+                vector_push_in(all, arena, shown);
+        }
+        has_more = err == NULL && rows.has_more;
+        if (has_more)
+            scan.from = key_after(rows.row[rows.count - 1].key, arena);
+    }
+    return err;
+}
+
+struct error *
+engine_list_divergences(struct engine *engine, const struct divergence_query *query,
+                        struct arena *arena, struct divergence **divergences, size_t *count)
+{
+    divergences_t all = {0};
+    struct error *err = NULL;
+    bool is_one = query->domain_id != NULL && query->workflow_id != NULL;
+    for (uint32_t i = 0; err == NULL && i < engine->options.shard_count; i++)
+        if (!is_one || i == engine_shard_of(engine, query->workflow_id))
+            err = list_shard(engine, i, query, arena, &all);
+    *divergences = all.items;
+    *count = all.count;
+    return err;
+}
+
+/* ---- rebuilding ---- */
+
+struct stored_look {
+    struct arena *arena;
+    struct run_key key;
+    struct history_lineage lineage;
+    int64_t next_event_id;
+    bool is_comparable;
+    uint64_t checksum;
+};
+
+static void
+look_stored(void *context, const struct run *run, const STORED(CurrentRecord) *current)
+{
+    struct stored_look *look = context;
+    look->key.run_id = arena_text(look->arena, run->core->run_id);
+    look->lineage = run_lineage(run, look->arena);
+    look->next_event_id = run->core->next_event_id;
+    look->is_comparable = !run_has_buffered(run);
+    if (look->is_comparable)
+        look->checksum = run_checksum(run);
+}
+
+static const struct domain *
+find_domain(const void *context, const char *name)
+{
+    return domains_find_name(context, name);
+}
+
+/* A run of its own, from its history alone. */
+static struct error *
+rebuild_run(struct engine *engine, const struct stored_look *look, struct run *run)
+{
+    const struct engine_options *options = &engine->options;
+    struct arena *arena = look->arena;
+    struct run_context context = {.domain = domains_find_id(options->domains, look->key.domain_id),
+                                  .dynamic = options->dynamic,
+                                  .find_domain = find_domain,
+                                  .find_domain_context = options->domains};
+    run->core->format = RUN_RECORD_FORMAT;
+    run->core->domain_id = run_keep_text(run, look->key.domain_id);
+    run->core->workflow_id = run_keep_text(run, look->key.workflow_id);
+    run->core->run_id = run_keep_text(run, look->key.run_id);
+    /* Its versions come with the events; any will do to name the lineage. */
+    struct version_item any = {1, 1};
+    struct run_branch branch = {.versions = {&any, 1}, .lineage = look->lineage};
+    branches_store(&(struct run_branches){&branch, 1}, run->core, run->arena);
+    run->core->n_versions = 0;
+    uint32_t shard = engine_shard_of(engine, look->key.workflow_id);
+    return run_rebuild(options->store, PARTITION_OF_SHARD(shard), look->next_event_id, PAGE_BYTES,
+                       &context, run, arena);
+}
+
+struct error *
+engine_verify(struct engine *engine, const struct run_key *key, struct arena *arena,
+              struct run_verification *verification)
+{
+    struct stored_look look = {.arena = arena, .key = *key};
+    struct error *err = engine_look(engine, key, look_stored, &look, arena);
+    if (err != NULL)
+        return err;
+    *verification = (struct run_verification){
+        .run_id = look.key.run_id, .is_comparable = look.is_comparable, .stored = look.checksum};
+    if (!look.is_comparable)
+        return NULL;
+    struct run *run = run_new();
+    err = rebuild_run(engine, &look, run);
+    if (err == NULL)
+        verification->rebuilt = run_checksum(run);
+    run_free(run);
+    return err;
+}
+
+struct rebuild_call {
+    struct shard *shard;
+    const struct run_key *key;
+    struct arena *arena;
+    struct run_rebuilt *outcome;
+    struct error *err;
+};
+
+static void
+rebuild_on_loop(void *argument)
+{
+    struct rebuild_call *call = argument;
+    call->err = shard_rebuild(call->shard, call->key, call->arena, call->outcome);
+}
+
+struct error *
+engine_rebuild(struct engine *engine, const struct run_key *key, struct arena *arena,
+               struct run_rebuilt *outcome)
+{
+    uint32_t number = engine_shard_of(engine, key->workflow_id);
+    struct rebuild_call call = {
+        .shard = engine->shards[number], .key = key, .arena = arena, .outcome = outcome};
+    struct error *err = route_to_shard(number, rebuild_on_loop, &call, arena);
+    return err != NULL ? err : call.err;
+}

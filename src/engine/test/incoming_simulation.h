@@ -1,0 +1,21 @@
+/* incoming_simulation.h - one test of a shard that gets events of other clusters, in simulation: a
+ * function of the rig, which is a shard of the cluster east (source_history.h).
+ *
+ *     SCENE(title, "E-001") { source_send(...); } */
+#ifndef CADENZA_ENGINE_TEST_INCOMING_SIMULATION_H
+#define CADENZA_ENGINE_TEST_INCOMING_SIMULATION_H
+
+#include "domain/test/samples.h"
+#include "engine/test/source_history.h"
+
+void simulate_incoming(void (*scene)(struct shard_fixture *fixture));
+
+#define SCENE(title, ...)                                                                          \
+    static void scene_##title(struct shard_fixture *fixture);                                      \
+    TEST(ndc, title, ##__VA_ARGS__)                                                                \
+    {                                                                                              \
+        simulate_incoming(scene_##title);                                                          \
+    }                                                                                              \
+    static void scene_##title(struct shard_fixture *fixture)
+
+#endif

@@ -1,0 +1,399 @@
+/* runs_in.c - see runs_in.h. */
+#include "replication/in/runs_in.h"
+
+#include <string.h>
+
+#include "base/check.h"
+#include "base/memory.h"
+#include "fiber/clock.h"
+#include "fiber/fiber.h"
+#include "fiber/loop.h"
+#include "fiber/probe.h"
+#include "replication/in/follow_loop.h"
+#include "replication/in/runs_apply.h"
+#include "route/route.h"
+#include "rpc/client.h"
+#include "wire/message.h"
+#include "wire/presence.h"
+
+#define PATH         "/uber.cadence.admin.v1.AdminAPI/GetReplicationMessages"
+#define RESEND_PATH  "/uber.cadence.admin.v1.AdminAPI/ResendReplicationTasks"
+#define CALL_TIMEOUT (10 * NS_PER_S)
+#define TRY_TIMEOUT  NS_PER_S /* for an unreachable peer, when an operator asks for the list */
+#define RUN_TIMEOUT  (180 * NS_PER_S) /* for all of a run's events; each page has its own */
+
+struct run_source {
+    struct followed_peer base;
+    struct runs_in *in;
+    struct applier *applier;
+    struct arena *echo; /* an answer that is applied once more; NULL: none */
+    const ADMIN(GetReplicationMessagesResponse) *echoed;
+    struct counter *fetched, *resynced;
+};
+
+struct runs_in {
+    struct runs_in_options options;
+    struct follow_loop follow_loop;
+    struct latch operations; /* calls of operators that are under way */
+};
+
+/* --- one round ---- */
+
+static ADMIN(GetReplicationMessagesRequest) *
+make_request(const struct run_source *run_source, struct arena *arena)
+{
+    ADMIN(GetReplicationMessagesRequest) *request =
+        message_new(arena, ADMIN_TYPE(get_replication_messages_request));
+    uint32_t count = applier_shard_count(run_source->applier);
+    check(count > 0 && count <= INT32_MAX); /* shards are numbered by int32 on the wire */
+    request->cluster_name = (char *)run_source->in->options.group->current->name;
+    request->can_resync = true;
+    request->is_urgent = run_source->base.is_away;
+    request->tokens = arena_zalloc(arena, count, sizeof request->tokens[0]);
+    request->n_tokens = count;
+    for (uint32_t i = 0; i < count; i++) {
+        ADMIN(ReplicationToken) *token = message_new(arena, ADMIN_TYPE(replication_token));
+        token->shard_id = (int32_t)i;
+        token->last_retrieved_message_id = applier_retrieved(run_source->applier, i);
+        token->last_processed_message_id = applier_processed(run_source->applier, i);
+        request->tokens[i] = token;
+    }
+    return request;
+}
+
+static struct apply_world
+world_of(const struct run_source *run_source)
+{
+    const struct runs_in_options *options = &run_source->in->options;
+    return (struct apply_world){.engine = options->engine,
+                                .domains = options->domains,
+                                .group = options->group,
+                                .client = run_source->base.client};
+}
+
+/* This cluster was unreachable for so long that the source dropped messages: its runs have all that
+ * the messages had. */
+static struct error *
+resync(struct run_source *run_source, struct arena *arena, bool *is_resynced)
+{
+    struct apply_world world = world_of(run_source);
+    const struct log *log = run_source->in->options.log;
+    struct error *err = NULL;
+    for (uint32_t i = 0; err == NULL && i < applier_shard_count(run_source->applier); i++) {
+        struct dropped_shard dropped_shard = {run_source->base.cluster->name, i,
+                                              applier_resync_to(run_source->applier, i)};
+        if (dropped_shard.to == 0)
+            continue;
+        log_info(log,
+                 "Changes of a cluster were dropped while this one was away: reading its runs.",
+                 log_text("source-cluster", run_source->base.cluster->name),
+                 log_number("shard-id", (int64_t)i));
+        err = apply_all_runs(&world, &dropped_shard, log, arena);
+        if (err == NULL) {
+            probe("replication_resynced");
+            counter_add(run_source->resynced, 1);
+            applier_note_resynced(run_source->applier, i);
+            *is_resynced = true;
+        }
+    }
+    return err;
+}
+
+/* Applies an old answer again, after newer ones. */
+static void
+play_echo(struct run_source *run_source)
+{
+    size_t count;
+    bool has_more;
+    if (run_source->echo == NULL || entropy_below(3) != 0)
+        return;
+    probe("replication_answer_again");
+    check(run_source->in->options.echo > 0);
+    applier_add(run_source->applier, run_source->echoed, run_source->echo, &count, &has_more);
+    run_source->echo = NULL;
+}
+
+static void
+keep_echo(struct run_source *run_source, const ADMIN(GetReplicationMessagesResponse) *response)
+{
+    unsigned every = run_source->in->options.echo;
+    if (every == 0 || run_source->echo != NULL || entropy_below(every) != 0)
+        return;
+    run_source->echo = arena_new(0);
+    run_source->echoed = message_copy(run_source->echo, &response->base);
+}
+
+static struct error *
+peer_round(struct followed_peer *followed_peer, struct arena *arena)
+{
+    struct run_source *run_source = (struct run_source *)followed_peer;
+    check(loop_index(loop_self()) == 0 && !run_source->in->follow_loop.is_stopping);
+    play_echo(run_source);
+    applier_wait_room(run_source->applier);
+    int64_t begin = clock_monotonic();
+    ADMIN(GetReplicationMessagesRequest) *request = make_request(run_source, arena);
+    ADMIN(GetReplicationMessagesResponse) *response = NULL;
+    struct arena *kept = arena_new(0);
+    fiber_set_deadline(begin + CALL_TIMEOUT);
+    struct error *err = rpc_client_call(run_source->base.client, PATH, &request->base, kept,
+                                        ADMIN_TYPE(get_replication_messages_response), &response);
+    fiber_set_deadline(NEVER);
+    if (err == NULL)
+        err = peer_settings_check(&run_source->base.peer_settings, run_source->in->options.group,
+                                  run_source->base.cluster,
+                                  presence_read_bytes(response->group_settings), kept);
+    if (err != NULL) {
+        err =
+            error_wrap(error_copy(arena, err), "asking cluster %s", run_source->base.cluster->name);
+        arena_free(kept);
+        return err;
+    }
+    size_t count;
+    bool has_more;
+    keep_echo(run_source, response);
+    applier_add(run_source->applier, response, kept, &count, &has_more);
+    counter_add(run_source->fetched, count);
+    bool is_resynced = false;
+    err = resync(run_source, arena, &is_resynced);
+    if (err != NULL || is_resynced || count > 0 || has_more || run_source->base.is_away)
+        return err; /* a peer that came back is asked again at once */
+    return follow_loop_rest(begin, arena);
+}
+
+/* --- life ---- */
+
+static struct followed_peer *
+make_peer(void *context, const struct cluster *cluster)
+{
+    struct runs_in *in = context;
+    check(cluster != in->options.group->current);
+    struct run_source *run_source = memory_zalloc(1, sizeof *run_source);
+    struct metrics *metrics = in->options.metrics;
+    const char *labels[] = {"source_cluster", cluster->name, "kind", "runs", NULL};
+    run_source->in = in;
+    run_source->fetched = metrics_counter(metrics, "cadence_replication_tasks_fetched",
+                                          "Messages that a peer sent.", labels);
+    run_source->base.failed = metrics_counter(metrics, "cadence_replication_tasks_fetch_failed",
+                                              "Rounds of following a peer that failed.", labels);
+    run_source->resynced =
+        metrics_counter(metrics, "replication_shards_resynced",
+                        "Shards of a peer whose runs were read after a long absence.", labels);
+    return &run_source->base;
+}
+
+static void
+begin_peer(struct followed_peer *followed_peer)
+{
+    struct run_source *run_source = (struct run_source *)followed_peer;
+    run_source->applier = applier_new(&(struct applier_options){.world = run_source->in->options,
+                                                                .source = followed_peer->cluster,
+                                                                .client = followed_peer->client});
+}
+
+static void
+drop_peer(struct followed_peer *followed_peer)
+{
+    struct run_source *run_source = (struct run_source *)followed_peer;
+    applier_free(run_source->applier);
+    if (run_source->echo != NULL)
+        arena_free(run_source->echo);
+    memory_free(run_source);
+}
+
+struct runs_in *
+runs_in_start(const struct runs_in_options *options)
+{
+    check(options->engine != NULL && options->domains != NULL && options->group != NULL);
+    check(options->metrics != NULL);
+    struct runs_in *in = memory_zalloc(1, sizeof *in);
+    in->options = *options;
+    latch_init(&in->operations, 0);
+    const struct follow_loop_options follow_loop = {
+        .ways = {options->group, options->tls, options->tokens},
+        .log = options->log,
+        .fiber_name = "runs-in",
+        .failing_text = "The runs of a cluster cannot be followed, trying again.",
+        .resumed_text = "The runs of a cluster are followed again.",
+        .probe = "runs_peer_failed",
+        .make = make_peer,
+        .begin = begin_peer,
+        .round = peer_round,
+        .drop = drop_peer,
+        .context = in,
+    };
+    follow_loop_start(&in->follow_loop, &follow_loop);
+    return in;
+}
+
+void
+runs_in_stop(struct runs_in *in)
+{
+    follow_loop_stop(&in->follow_loop);
+    latch_wait(&in->operations); /* they use the peers' clients */
+    follow_loop_free(&in->follow_loop);
+    memory_free(in);
+}
+
+/* --- for operators ---- */
+
+struct operation {
+    struct runs_in *in;
+    void (*run)(struct operation *operation, const struct run_source *run_source);
+    const char *source; /* the peer that it is about */
+    const ADMIN(ReplicationTask) *task;
+    const struct replicated_gap *range;
+    const struct run_key *key;
+    int64_t timeout;
+    struct arena *arena;
+    struct error *err;
+};
+
+static const struct run_source *
+find_peer(struct operation *operation)
+{
+    list_each(node, &operation->in->follow_loop.peers) {
+        struct run_source *run_source = list_entry(node, struct run_source, base.node);
+        if (strcmp(run_source->base.cluster->name, operation->source) == 0)
+            return run_source;
+    }
+    operation->err = error_new(operation->arena, ERR_BAD_REQUEST,
+                               "Cluster '%s' is not one that is followed.", operation->source);
+    return NULL;
+}
+
+static void
+apply_here(struct operation *operation, const struct run_source *run_source)
+{
+    struct apply_world world = world_of(run_source);
+    enum applied applied =
+        apply_task(&world, operation->task, true, operation->arena, &operation->err);
+    check(applied == APPLIED || operation->err != NULL);
+}
+
+static void
+resend_here(struct operation *operation, const struct run_source *run_source)
+{
+    bool is_away;
+    struct apply_world world = world_of(run_source);
+    operation->err = apply_range(&world, operation->range, operation->arena, &is_away);
+}
+
+static void
+push_here(struct operation *operation, const struct run_source *run_source)
+{
+    struct arena *arena = operation->arena;
+    ADMIN(ResendReplicationTasksRequest) *request =
+        message_new(arena, ADMIN_TYPE(resend_replication_tasks_request));
+    ADMIN(ResendReplicationTasksResponse) *response = NULL;
+    request->domain_id = (char *)operation->key->domain_id;
+    request->workflow_execution = message_new(arena, API_TYPE(workflow_execution));
+    request->workflow_execution->workflow_id = (char *)operation->key->workflow_id;
+    request->workflow_execution->run_id = (char *)operation->key->run_id;
+    request->remote_cluster = (char *)run_source->in->options.group->current->name;
+    operation->err = rpc_client_call(run_source->base.client, RESEND_PATH, &request->base, arena,
+                                     ADMIN_TYPE(resend_replication_tasks_response), &response);
+}
+
+/* On loop 0. The latch keeps the peers while it runs. */
+static void
+operate_here(void *argument)
+{
+    struct operation *operation = argument;
+    struct runs_in *in = operation->in;
+    const struct run_source *run_source = find_peer(operation);
+    if (in->follow_loop.is_stopping)
+        operation->err = error_new(operation->arena, ERR_UNAVAILABLE, "The server is stopping.");
+    if (run_source == NULL || in->follow_loop.is_stopping)
+        return;
+    int64_t timeout = operation->timeout == 0 ? CALL_TIMEOUT : operation->timeout;
+    int64_t before = fiber_deadline(), latest = clock_monotonic() + timeout;
+    latch_add(&in->operations, 1);
+    fiber_set_deadline(latest < before ? latest : before);
+    operation->run(operation, run_source);
+    fiber_set_deadline(before);
+    latch_done(&in->operations);
+}
+
+static struct error *
+operate(struct operation *operation)
+{
+    struct error *err = loop_call(loop_at(0), operate_here, operation, operation->arena);
+    return err != NULL ? err : operation->err;
+}
+
+/* An unreachable peer is asked once more before it is listed: it may have come back since. */
+struct peer_list_call {
+    struct runs_in *in;
+    struct arena *arena;
+    struct peer_state *states;
+    size_t count;
+};
+
+static void
+list_here(void *argument)
+{
+    struct peer_list_call *peer_list_call = argument;
+    struct arena *arena = peer_list_call->arena;
+    const struct cluster_group *group = peer_list_call->in->options.group;
+    latch_add(&peer_list_call->in->operations, 1);
+    follow_loop_try_away(&peer_list_call->in->follow_loop, clock_monotonic() + TRY_TIMEOUT);
+    latch_done(&peer_list_call->in->operations);
+    peer_list_call->states = arena_zalloc(arena, group->count, sizeof *peer_list_call->states);
+    list_each(node, &peer_list_call->in->follow_loop.peers) {
+        const struct run_source *run_source = list_entry(node, struct run_source, base.node);
+        check(peer_list_call->count < group->count);
+        struct peer_state *state = &peer_list_call->states[peer_list_call->count++];
+        *state = (struct peer_state){
+            .cluster = run_source->base.cluster,
+            .failure =
+                run_source->base.is_away ? arena_text(arena, run_source->base.failure) : NULL,
+            .has_other_settings = run_source->base.is_away && run_source->base.has_logged_conflict,
+            .succeeded_at = run_source->base.succeeded_at};
+        state->waiting = applier_waiting(run_source->applier, arena, &state->oldest);
+    }
+}
+
+struct error *
+runs_in_list(struct runs_in *in, struct arena *arena, const struct peer_state **states,
+             size_t *count)
+{
+    struct peer_list_call peer_list_call = {.in = in, .arena = arena};
+    struct error *err = loop_call(loop_at(0), list_here, &peer_list_call, arena);
+    *states = peer_list_call.states;
+    *count = peer_list_call.count;
+    return err;
+}
+
+struct error *
+runs_in_apply(struct runs_in *in, const char *source, const ADMIN(ReplicationTask) *task,
+              struct arena *arena)
+{
+    struct operation operation = {
+        .in = in, .run = apply_here, .source = source, .task = task, .arena = arena};
+    return operate(&operation);
+}
+
+struct error *
+runs_in_resend(struct runs_in *in, const char *source, const struct replicated_gap *range,
+               struct arena *arena)
+{
+    struct operation operation = {.in = in,
+                                  .run = resend_here,
+                                  .source = source,
+                                  .range = range,
+                                  .timeout = RUN_TIMEOUT,
+                                  .arena = arena};
+    return operate(&operation);
+}
+
+struct error *
+runs_in_push(struct runs_in *in, const char *target, const struct run_key *key, struct arena *arena)
+{
+    struct operation operation = {.in = in,
+                                  .run = push_here,
+                                  .source = target,
+                                  .key = key,
+                                  .timeout = RUN_TIMEOUT,
+                                  .arena = arena};
+    return operate(&operation);
+}

@@ -1,0 +1,50 @@
+/* reservation.h - keeps a waiting poll for a task that is about to exist, so that the step that
+ * makes the task also records its start: one commit for both.
+ *
+ * A shard reserves before it decides, and the owner of the polls answers. A granted poll belongs to
+ * the reservation until that is ended: with a task, which the poll takes home, or without one; then
+ * the poll goes on waiting as if nothing had happened. Owners know this value, not each other. */
+#ifndef CADENZA_ROUTE_RESERVATION_H
+#define CADENZA_ROUTE_RESERVATION_H
+
+#include "fiber/loop.h"
+#include "route/task.h"
+
+struct reservation {
+    /* Set by the shard that reserves. Texts stay until it is answered. */
+    enum task_type type;
+    enum list_kind kind;
+    const char *domain_id, *list;
+    void (*answered)(struct reservation *reservation); /* on the loop that reserved, no yield */
+    void *context;
+    /* The answer: who polls. NULL: nobody waits, or others come first; the reservation is over.
+     * Stays until the reservation is ended. */
+    const char *identity;
+    /* What the poll takes home; NULL: nothing. The arena, which holds all three, goes with it. */
+    struct task *task;
+    const char *request_id; /* the start has this id */
+    void *start;            /* what is to be known of the start; NULL: it is in doubt, so ask */
+    struct arena *arena;
+    /* Of the owner of the polls. */
+    struct loop_message message;
+    struct loop *caller_loop;
+    void *owner, *poll;
+    int32_t partition;
+};
+
+enum reservation_end {
+    RESERVATION_REFUSED,   /* nobody waits; it is over */
+    RESERVATION_GRANTED,   /* it has a poll: identity is set */
+    RESERVATION_REQUESTED, /* `answered` will be called */
+};
+
+struct reservation_port {
+    /* Asks for a poll. `reservation` comes from memory_alloc. On the loop that reserves, no yield.
+     */
+    enum reservation_end (*ask)(void *context, struct reservation *reservation);
+    /* Ends a reservation that was granted, and frees it. The same. */
+    void (*end)(void *context, struct reservation *reservation);
+    void *context;
+};
+
+#endif

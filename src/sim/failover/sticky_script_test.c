@@ -1,0 +1,237 @@
+/* sticky_script_test.c - a worker keeps a workflow in its memory, and the workflow moves to another
+ * cluster.
+ *
+ * What is at stake: the event of a decision that is scheduled for such a worker names the worker's
+ * own list, which no worker of another cluster polls. Method: a worker of one cluster completes a
+ * decision and asks for the next ones on its sticky list; a signal schedules one there; the
+ * workflow moves, in every way that there is; a worker of the next cluster must get the decision by
+ * the workflow's own list, at once, with the whole history. */
+#include <string.h>
+
+#include "sim/entity/entity_script.h"
+#include "sim/scripts/script_drain.h"
+
+#define AT_ONCE_HERE (3 * NS_PER_S) /* no timeout of a sticky list is that short */
+
+static void
+complete_sticky(struct script *script, unsigned cluster, int64_t timeout)
+{
+    API(PollForDecisionTaskResponse) *task = script_poll(script, cluster, WITHIN);
+    EXPECT(task != NULL);
+    API(RespondDecisionTaskCompletedRequest) *request =
+        message_new(script->arena, API_TYPE(respond_decision_task_completed_request));
+    request->task_token = task->task_token;
+    request->sticky_attributes = message_new(script->arena, API_TYPE(sticky_execution_attributes));
+    request->sticky_attributes->worker_task_list = message_new(script->arena, API_TYPE(task_list));
+    request->sticky_attributes->worker_task_list->name =
+        arena_format(script->arena, "sticky%u", cluster);
+    request->sticky_attributes->schedule_to_start_timeout =
+        presence_make_duration(script->arena, timeout);
+    API(RespondDecisionTaskCompletedResponse) *response = NULL;
+    EXPECT_OK(script_call(script, cluster, "WorkerAPI/RespondDecisionTaskCompleted", request,
+                          respond_decision_task_completed_response, &response));
+}
+
+/* A decision waits on the sticky list of the cluster's worker, and every cluster has it. */
+static void
+schedule_sticky(struct script *script, unsigned cluster, int64_t timeout)
+{
+    complete_sticky(script, cluster, timeout);
+    EXPECT_OK(script_signal(script, cluster, "w", "go"));
+    script_expect_same(script, "w");
+    API(History) *history = script_history(script, cluster, "w", "");
+    const API(HistoryEvent) *last = history->events[history->n_events - 1];
+    EXPECT_EQ(last->attributes_case, EVENT(DECISION_TASK_SCHEDULED));
+    EXPECT_TEXT(last->decision_task_scheduled_event_attributes->task_list->name,
+                arena_format(script->arena, "sticky%u", cluster));
+}
+
+/* A worker of the cluster gets it, and ends the workflow. */
+static void
+expect_decided(struct script *script, unsigned cluster)
+{
+    API(PollForDecisionTaskResponse) *task = script_poll(script, cluster, AT_ONCE_HERE);
+    EXPECT(task != NULL);
+    EXPECT_TEXT(task->workflow_execution->workflow_id, "w");
+    EXPECT_EQ(task->history->events[0]->event_id, 1);
+    EXPECT_EQ(task->attempt, 0);
+    API(Decision) *end = script_complete_workflow(script);
+    EXPECT_OK(script_complete(script, cluster, task, &end, 1));
+    script_expect_same(script, "w");
+    API(History) *history = script_history(script, 0, "w", "");
+    EXPECT_EQ(history->events[history->n_events - 1]->attributes_case,
+              EVENT(WORKFLOW_EXECUTION_COMPLETED));
+    EXPECT_EQ(script_count_events(history, EVENT(DECISION_TASK_TIMED_OUT)), 0);
+}
+
+/* --- a decision comes after the move ---- */
+
+/* Nobody polls the sticky list of a cluster that the workflow left: decisions come by the normal
+ * list, at once. */
+static void
+play_later(struct script *script)
+{
+    script_start(script, 0, "w");
+    complete_sticky(script, 0, 60);
+    script_expect_same(script, "w");
+    script_failover(script, 1);
+    EXPECT_OK(script_signal(script, 1, "w", "one"));
+    complete_sticky(script, 1, 60);
+    script_expect_same(script, "w");
+    script_failover(script, 0);
+    EXPECT_OK(script_signal(script, 0, "w", "two"));
+    expect_decided(script, 0);
+}
+
+TEST(sticky_script, a_worker_that_kept_the_workflow_is_forgotten_with_a_failover, "E-033")
+{
+    script_play(2, 0, play_later);
+}
+
+/* --- a decision was scheduled before the move ---- */
+
+static void
+play_forced(struct script *script)
+{
+    script_start(script, 0, "w");
+    schedule_sticky(script, 0, 3600);
+    script_failover(script, 1);
+    expect_decided(script, 1);
+    EXPECT(world_probe_count(script->sim->world, "decision_of_foreign_sticky_list") > 0);
+}
+
+TEST(sticky_script, a_decision_on_a_sticky_list_goes_to_the_next_cluster_by_force, "E-033")
+{
+    script_play(2, 0, play_forced);
+}
+
+static void
+play_graceful(struct script *script)
+{
+    script_start(script, 0, "w");
+    schedule_sticky(script, 0, 3600);
+    script_begin_drain(script, 1, 30);
+    while (script_describe_domain(script, 1)->failover_info != NULL)
+        script_sleep(script, 50 * NS_PER_MS);
+    expect_decided(script, 1);
+}
+
+TEST(sticky_script, a_decision_on_a_sticky_list_goes_to_the_next_cluster_gracefully, "E-033")
+{
+    script_play(2, 0, play_graceful);
+}
+
+static void
+play_attribute(struct script *script)
+{
+    active_start(script, 0, "w", "region0");
+    schedule_sticky(script, 0, 3600);
+    active_move(script, "region0", 1);
+    expect_decided(script, 1);
+}
+
+TEST(sticky_script, a_decision_on_a_sticky_list_goes_with_its_attribute)
+{
+    active_play(2, play_attribute);
+}
+
+static void
+play_entity(struct script *script)
+{
+    entity_place(script, 0, "user", "ann", "region0");
+    entity_start(script, 0, "w", "ann");
+    schedule_sticky(script, 0, 3600);
+    entity_place(script, 0, "user", "ann", "region1");
+    expect_decided(script, 1);
+}
+
+TEST(sticky_script, a_decision_on_a_sticky_list_goes_with_its_entity)
+{
+    active_play_regions(2, play_entity);
+}
+
+/* Without a policy a run belongs to the region of the cluster that took it. */
+static void
+play_home(struct script *script)
+{
+    active_start(script, 0, "w", NULL);
+    schedule_sticky(script, 0, 3600);
+    active_move(script, "region0", 1);
+    expect_decided(script, 1);
+}
+
+TEST(sticky_script, a_decision_on_a_sticky_list_goes_with_the_home_of_its_workflow)
+{
+    active_play_regions(2, play_home);
+}
+
+/* --- there and back ---- */
+
+/* Nothing happens in the other cluster; the worker that kept the workflow is gone meanwhile. */
+static void
+play_back(struct script *script)
+{
+    script_start(script, 0, "w");
+    schedule_sticky(script, 0, 3600);
+    script_failover(script, 1);
+    script_sleep(script, NS_PER_S);
+    script_failover(script, 0);
+    expect_decided(script, 0);
+}
+
+TEST(sticky_script, a_decision_on_a_sticky_list_that_comes_back_goes_to_any_worker)
+{
+    script_play(2, 0, play_back);
+}
+
+/* The other cluster's worker keeps the workflow, too, and a decision waits for it. */
+static void
+play_each(struct script *script)
+{
+    script_start(script, 0, "w");
+    schedule_sticky(script, 0, 3600);
+    script_failover(script, 1);
+    schedule_sticky(script, 1, 3600);
+    script_failover(script, 0);
+    schedule_sticky(script, 0, 3600);
+    script_failover(script, 1);
+    expect_decided(script, 1);
+}
+
+TEST(sticky_script, a_decision_goes_on_wherever_the_workflow_was_kept_before)
+{
+    script_play(2, 0, play_each);
+}
+
+/* --- made again from the history ---- */
+
+static void
+rebuild(struct script *script, unsigned cluster)
+{
+    STORE_API(RebuildRunRequest) *request =
+        message_new(script->arena, &cadenza__admin__v1__rebuild_run_request__descriptor);
+    STORE_API(RebuildRunResponse) *response = NULL;
+    request->domain = SCRIPT_DOMAIN;
+    request->workflow_execution = message_new(script->arena, API_TYPE(workflow_execution));
+    request->workflow_execution->workflow_id = "w";
+    EXPECT_OK(script_call_at(script, cluster, "/cadenza.admin.v1.RunsAPI/RebuildRun",
+                             &request->base, &cadenza__admin__v1__rebuild_run_response__descriptor,
+                             (ProtobufCMessage **)&response));
+    EXPECT_TEXT(response->old_checksum, response->new_checksum);
+}
+
+/* Also where it never moved: what the worker said of its list is in no event. */
+static void
+play_rebuilt(struct script *script)
+{
+    script_start(script, 0, "w");
+    schedule_sticky(script, 0, 3600);
+    rebuild(script, 1);
+    rebuild(script, 0);
+    expect_decided(script, 0);
+}
+
+TEST(sticky_script, a_run_that_is_made_again_from_its_history_has_its_decision_on_its_own_list)
+{
+    script_play(2, 0, play_rebuilt);
+}
