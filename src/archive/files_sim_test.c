@@ -240,7 +240,7 @@ full_fiber(void *argument)
     arena_free(arena);
 }
 
-TEST(archive_files, a_disk_without_room_is_told_and_leaves_nothing)
+TEST(archive_files, a_disk_without_room_is_reported_and_leaves_nothing)
 {
     run_alone(full_fiber, NULL);
 }

@@ -345,7 +345,7 @@ TEST(group, clusters_say_what_their_files_have_differently_and_both_values)
     }
 }
 
-TEST(group, of_many_differences_the_first_are_told)
+TEST(group, of_many_differences_the_first_are_listed)
 {
     scoped(arena_drop) struct arena *arena = arena_new(0);
     const struct cluster_group *ours = NULL, *theirs = NULL;

@@ -91,7 +91,7 @@ TEST(config, integers_are_read_strictly_and_within_their_range)
     config_free(config_of("persistence: {numHistoryShards: 16384}", arena));
 }
 
-TEST(config, all_faults_of_a_file_are_told_in_its_order)
+TEST(config, all_faults_of_a_file_are_reported_in_its_order)
 {
     expect_refused("log: {level: loud}\n"
                    "nonsense: 1\n"
@@ -218,7 +218,7 @@ TEST(config, a_replaced_value_is_checked_like_a_written_one)
                         "test.yaml:2: persistence.numHistoryShards: expected an integer");
 }
 
-TEST(config, a_faulty_variable_is_told_with_its_line)
+TEST(config, a_faulty_variable_is_reported_with_its_line)
 {
     expect_refused("log:\n  level: ${LEVEL\n", "test.yaml:2: log.level: ${LEVEL has no closing "
                                                "brace");

@@ -260,7 +260,7 @@ TEST(config, a_file_made_for_cadence_starts, "J-001", "J-002", "J-003", "J-004")
     config_free(config);
 }
 
-TEST(config, what_has_no_meaning_is_told_once_each_with_line_and_reason)
+TEST(config, what_has_no_meaning_is_reported_once_each_with_line_and_reason)
 {
     scoped(arena_drop) struct arena *arena = arena_new(0);
     struct config *config = config_of(cadence_like, arena);

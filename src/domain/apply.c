@@ -90,6 +90,6 @@ domains_apply(struct domains *domains, const char *source, const ADMIN(Replicati
         warn_of_unknowns(domains, source, task->domain_task_attributes->domain, arena);
     if (err != NULL || reason == NULL)
         return err;
-    probe("domain_message_parked");
+    probe("domain_dead_letter_kept");
     return dead_letter_add(domains, source, task, reason, arena);
 }

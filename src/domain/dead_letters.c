@@ -213,7 +213,7 @@ merge_page(struct domains *domains, uint64_t *after, uint64_t to_id, struct aren
         if (err == NULL && reason != NULL)
             note_remaining(merged, letters.id[i], letter->source, reason, result);
         if (err == NULL && reason == NULL) {
-            probe("domain_letter_merged");
+            probe("domain_dead_letter_merged");
             merged->applied++;
         }
         *after = letters.id[i];

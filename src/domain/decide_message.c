@@ -21,7 +21,7 @@ failover_bytes(const STORED(FailoverRecord) *failover, struct arena *arena)
 static bool
 sends_failover(const STORED(DomainChange) *change)
 {
-#ifdef CADENZA_FAULT_own_move_untold
+#ifdef CADENZA_FAULT_own_move_not_sent
     /* fault: a domain with attributes does not say that its own active cluster moved */
     const STORED(FailoverRecord) *failover = change->failover;
     if (failover != NULL && failover->n_cluster_failovers > 0 &&

@@ -306,7 +306,7 @@ dead_letters(struct cluster_pair *cluster_pair)
     EXPECT_EQ(domains_newest_dead_letter(cluster_pair_domains(cluster_pair, WEST)), 3);
 }
 
-TEST(domain_apply, what_cannot_be_applied_is_parked_once_and_applied_when_it_can_be, "D-049",
+TEST(domain_apply, what_cannot_be_applied_is_one_dead_letter_and_applied_when_it_can_be, "D-049",
      "D-050")
 {
     cluster_pair_run(1, dead_letters);
@@ -338,7 +338,7 @@ dead_and_deleted(struct cluster_pair *cluster_pair)
     EXPECT(domains_find_name(cluster_pair_domains(cluster_pair, EAST), "orders") == NULL);
 }
 
-TEST(domain_apply, a_parked_message_does_not_revive_a_domain_that_was_deleted_meanwhile)
+TEST(domain_apply, a_dead_letter_does_not_revive_a_domain_that_was_deleted_meanwhile)
 {
     cluster_pair_run(1, dead_and_deleted);
 }

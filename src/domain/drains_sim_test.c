@@ -291,7 +291,7 @@ play_timeout(struct cluster_pair *cluster_pair)
     EXPECT_EQ(count_rows(cluster_pair), 0);
 }
 
-TEST(drains, end_with_their_time_and_tell_which_shards_were_missing, "F-027", "F-028", "F-041")
+TEST(drains, end_with_their_time_and_list_which_shards_were_missing, "F-027", "F-028", "F-041")
 {
     cluster_pair_simulate(play_timeout);
 }

@@ -193,7 +193,7 @@ active_by_writer(const struct domain *domain, const struct cluster_attribute *at
     const struct cluster *writer = cluster_group_of_version(group, last_version);
     if (writer == NULL || writer == group->current)
         return domain_active_run(domain, attribute, last_version, group);
-    probe("entity_not_heard_of");
+    probe("entity_not_known_yet");
     return (struct active_cluster){
         .status = ACTIVE_ELSEWHERE, .cluster_name = writer->name, .failover_version = last_version};
 }

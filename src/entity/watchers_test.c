@@ -384,7 +384,7 @@ TEST(entity_types, a_source_of_starts_names_a_type)
     EXPECT(entity_types_find_source(&types, "user-location") == NULL);
 }
 
-TEST(entity_types, all_faults_are_told_together)
+TEST(entity_types, all_faults_are_reported_together)
 {
     scoped(arena_drop) struct arena *arena = arena_new(0);
     struct entity_types types;

@@ -90,7 +90,7 @@ reservation_give(struct task_list *list, struct reservation *reservation)
 static void
 reservation_release(struct task_list *list, struct poll *poll)
 {
-    probe("claim_released");
+    probe("reservation_released");
     list_return_token(list);
     park_again(list, poll);
     if (poll->has_recall)

@@ -48,7 +48,7 @@ send_events(void *context, const struct reapply_message *message, struct arena *
     struct error *err = rpc_client_call(client, PATH, &request->base, arena,
                                         ADMIN_TYPE(reapply_events_response), &response);
     fiber_set_deadline(deadline);
-    probe(err == NULL ? "lost_events_told_peer" : "lost_events_not_told");
+    probe(err == NULL ? "lost_events_sent_to_peer" : "lost_events_not_sent");
     return err;
 }
 

@@ -109,7 +109,7 @@ wait_for_visibility(struct bulk_job *job, bool is_fresh)
         struct error *err = engine_visibility_wait(job->task->parts->engine, arena);
         if (err == NULL || !system_passes(err))
             return error_copy(job->task->arena, err);
-        probe("bulk_waits_for_lists");
+        probe("bulk_waits_for_visibility");
         err = fiber_sleep(VISIBILITY_PAUSE, arena);
         if (err == NULL && !is_fresh)
             err = bulk_heartbeat(job);

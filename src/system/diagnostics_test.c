@@ -270,7 +270,7 @@ TEST(diagnose, failures_are_told_apart_by_their_reasons, "A-262")
     expect_part(report, "{\"DiagnosticsResult\":{\"Timeouts\":null,");
 }
 
-TEST(diagnose, retries_that_cannot_happen_are_told, "A-262")
+TEST(diagnose, retries_that_cannot_happen_are_reported, "A-262")
 {
     scoped(arena_drop) struct arena *arena = arena_new(0);
     struct story story = {arena, diagnosis_begin(arena), 1};

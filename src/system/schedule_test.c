@@ -151,7 +151,7 @@ lacking(struct fixture *fixture)
     EXPECT_OK(scheduling_try(fixture, request));
 }
 
-TEST(schedule, what_lacks_is_told, "A-267")
+TEST(schedule, what_lacks_is_reported, "A-267")
 {
     fixture_run(lacking);
 }

@@ -10,6 +10,7 @@ GLOSSARY = "docs/glossary.md"
 CATALOGUE = "docs/catalogue/"
 TAG = re.compile(r"^(?:struct|enum|union) (\w+)\s*\{", re.MULTILINE)
 IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z_0-9]*")
+PROBE = re.compile(r"\bprobe\([^;]*;")
 CITED = re.compile(r"\b[A-J]-\d{3}\b")
 DEFINED = re.compile(r"^- \*\*([A-Z]-T?\d+)\*\*", re.MULTILINE)
 # Rows of the glossary's table of former names: | `former` | now |, the former ones in backquotes.
@@ -55,14 +56,23 @@ def check_tags(tree):
             tree.find("tags", source.path, line, f"defines {tag} again: it is in {path}")
 
 
+def names(source):
+    """(offset, name): identifiers, and the names of probes."""
+    for match in IDENTIFIER.finditer(source.code):
+        if not match.group().startswith("cadenza__"):
+            yield match.start(), match.group()
+    for call in PROBE.finditer(source.text):
+        for match in IDENTIFIER.finditer(call.group()):
+            yield call.start(), match.group()
+
+
 def former_in_code(tree):
     words = former_words(tree)
     for source in tree.sources if words else []:
-        for match in IDENTIFIER.finditer(source.code):
-            is_generated = match.group().startswith("cadenza__")
-            for part in [] if is_generated else match.group().lower().split("_"):
+        for offset, name in names(source):
+            for part in name.lower().split("_"):
                 if part in words:
-                    yield source, source.line_of(match.start()), match.group(), part
+                    yield source, source.line_of(offset), name, part
 
 
 def check_former(tree):

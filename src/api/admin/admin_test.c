@@ -98,7 +98,7 @@ shards(struct fixture *fixture)
     EXPECT_TEXT(response->shards[0]->value, host->address);
 }
 
-TEST(admin, shards_are_told_with_their_host, "E-076")
+TEST(admin, shards_are_listed_with_their_host, "E-076")
 {
     fixture_run(shards);
 }

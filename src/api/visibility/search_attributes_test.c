@@ -41,7 +41,7 @@ ask(struct fixture *fixture)
     EXPECT_EQ(kind_of(response, "StartTime"), KIND(INT));
 }
 
-TEST(search_attributes, every_key_is_told_once_with_its_kind, "B-031")
+TEST(search_attributes, every_key_is_listed_once_with_its_kind, "B-031")
 {
     fixture_run(ask);
 }

@@ -142,7 +142,7 @@ give_up(struct parked_poll *waiting, struct querier_call *querier, const struct 
     querier->failure = failure;
     struct error *err = call_querier(querier, waiting->parked.arena);
     if (err != NULL) /* it will time out */
-        probe("query_failure_not_told");
+        probe("query_failure_not_sent");
     poll_again(waiting);
 }
 

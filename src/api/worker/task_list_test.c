@@ -176,7 +176,7 @@ by_domain(struct fixture *fixture)
     EXPECT_EQ(lists_of(fixture)->n_decision_task_list_map, 4);
 }
 
-TEST(task_list, the_normal_lists_of_a_domain_are_told_by_name, "C-021")
+TEST(task_list, the_normal_lists_of_a_domain_are_listed_by_name, "C-021")
 {
     fixture_run(by_domain);
 }

@@ -217,7 +217,7 @@ TEST(activity, one_that_nobody_has_is_cancelled_at_once, "A-116")
            NULL);
 }
 
-TEST(activity, a_wish_to_cancel_an_unknown_one_is_answered_in_the_history, "A-117")
+TEST(activity, a_request_to_cancel_an_unknown_one_is_answered_in_the_history, "A-117")
 {
     scoped(fixture_drop) struct fixture *fixture = fixture_new();
     calls_begin(fixture, cancel_activity_decision(fixture, "nobody"));
@@ -231,7 +231,7 @@ TEST(activity, a_wish_to_cancel_an_unknown_one_is_answered_in_the_history, "A-11
     EXPECT_EQ(failed->decision_task_completed_event_id, 4);
 }
 
-TEST(activity, a_wish_to_cancel_without_an_id_fails_the_decision, "A-075")
+TEST(activity, a_request_to_cancel_without_an_id_fails_the_decision, "A-075")
 {
     scoped(fixture_drop) struct fixture *fixture = fixture_new();
     calls_begin(fixture, cancel_activity_decision(fixture, ""));

@@ -31,7 +31,7 @@ expect_timed_out(const struct fixture *fixture, int64_t schedule_id, API(Timeout
 
 /* A is never polled, B is started and silent, C is retried until its policy has expired, D beats
  * twice and stops. */
-TEST(activity_timeout, each_type_rings_at_its_time, "A-105", "A-106")
+TEST(activity_timeout, each_type_is_due_at_its_time, "A-105", "A-106")
 {
     scoped(fixture_drop) struct fixture *fixture = fixture_new();
     API(Decision) *retried = activity_decision(

@@ -41,7 +41,7 @@ cross_task_fits(const struct cross_task_work *work, int64_t event_version)
 {
     bool fits = event_version <= work->cross_task->transfer->event_version;
     if (!fits)
-        probe("errand_of_lost_history");
+        probe("cross_task_of_lost_history");
     return fits;
 }
 
@@ -150,7 +150,7 @@ check_closed(struct cross_task_work *work)
         return NULL; /* a domain of one cluster: there is one history */
     struct error *err = engine_look(work->engine, &work->source, look_closed, work, work->arena);
     if (work->is_void)
-        probe("errand_of_lost_history");
+        probe("cross_task_of_lost_history");
     return cross_task_is_void(err) ? NULL : err; /* it may be gone by its age */
 }
 
@@ -182,7 +182,7 @@ check_notified(struct cross_task_work *work, const struct run_key *parent)
     }
     if (err != NULL || view.was_notified)
         return err;
-    probe("parent_not_heard_yet");
+    probe("parent_not_known_yet");
     return errors_service_busy(work->arena, "", "The history of workflow %s is not here yet.",
                                parent->workflow_id);
 }
@@ -220,13 +220,13 @@ notify_parent(struct cross_task_work *work)
     struct cross_task_request wanted = {
         .kind = CROSS_TASK_CHILD_CLOSED, .target = key, .body = &row->base};
     err = cross_task_ask(work, &wanted);
-    probe(err == NULL ? "parent_told" : "parent_not_told");
+    probe(err == NULL ? "parent_notified" : "parent_not_notified");
 #ifdef CADENZA_FAULT_void_remote_ends_row
     wanted.is_remote = err == NULL && wanted.is_remote;
 #endif
     if (wanted.is_remote)
         err = check_notified(work, &key);
-#ifdef CADENZA_FAULT_parent_told_or_not
+#ifdef CADENZA_FAULT_parent_notified_or_not
     return NULL;
 #endif
     return cross_task_is_void(err) ? NULL : err;

@@ -62,7 +62,7 @@ is_closing_time(struct orphan_view *view, struct origin origin)
     check(view->is_waiting);
     struct end_child_request wanted = {.child = view->known != NULL ? view->known : &unknown,
                                        .origin = origin};
-    probe(view->known != NULL ? "orphan_settled" : "orphan_unknown");
+    probe(view->known != NULL ? "orphan_ended" : "orphan_unknown");
     return cross_task_step_source(view->work, cross_task_decide_end_child, &wanted);
 }
 

@@ -271,7 +271,7 @@ cross_task_follow(struct cross_task_work *work, struct cross_task_request *wante
     const char *cluster = port->send == NULL ? NULL : find_remote(work, wanted, refusal);
     if (cluster == NULL)
         return refusal;
-    probe("errand_abroad");
+    probe("cross_task_remote");
     STORE_API(RunErrandResponse) *response = NULL;
     struct error *err = port->send(port->context, cluster, make_request(wanted, work->arena),
                                    work->arena, &response);
@@ -392,7 +392,7 @@ engine_run_remote_cross_task(struct engine *engine, const STORE_API(RunErrandReq
         err = ask_here(engine, &wanted, arena);
     if (err != NULL)
         return err;
-    probe("errand_from_abroad");
+    probe("cross_task_from_remote");
     response->run_id = presence_make_text(wanted.answer.run_id);
     response->is_new = wanted.answer.is_new;
     return NULL;

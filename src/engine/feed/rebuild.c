@@ -156,7 +156,7 @@ visibility_rebuild(struct tenure *tenure, struct arena *arena)
     arena_free(visibility_rebuilding.held_arena);
     if (err != NULL)
         return err;
-    probe("lists_rebuilt");
+    probe("visibility_rebuilt");
     log_info(tenure->shard->options.log, "The visibility records of a shard were rebuilt.",
              log_number("shard-id", tenure->shard->options.number),
              log_number("number", (int64_t)visibility_rebuilding.runs));

@@ -196,7 +196,7 @@ visibility_release(struct tenure *tenure, ticket_t durable)
         list_remove(&update->node);
         if (visibility_hand_over(tenure, update))
             continue;
-        probe("lists_without_room");
+        probe("visibility_without_room");
         visibility_leave_from(tenure, update->change.row);
         memory_free(update);
         fiber_cond_broadcast(&visibility_feed->changed);

@@ -133,7 +133,7 @@ decide_activity(void *context, struct step *step)
     if (known == NULL || known->started_id == EVENT_BUFFERED ||
         !is_newer(replicated_activity, known))
         return NULL;
-    probe("foreign_activity_applied");
+    probe("replicated_activity_applied");
     mutation_note_replicated(step->mutation);
     write_activity(step->mutation, replicated_activity);
     replicated_activity->outcome->place = REPLICATED_APPLIED;

@@ -68,7 +68,7 @@ find_dead_letter(const struct shard *shard, struct dead_letter_change *change, s
         if (known->source_shard == change->letter->source_shard &&
             slice_equal(presence_read_bytes(known->task), task))
             return NULL;
-        probe("replication_letter_moved");
+        probe("replication_dead_letter_moved");
     }
 }
 
@@ -96,7 +96,7 @@ shard_put_dead_letter(struct shard *shard, const char *source, uint64_t row,
     struct error *err = tenure_enter(shard, 0, arena, &tenure);
     if (err != NULL)
         return err;
-    probe("replication_task_parked");
+    probe("replication_dead_letter_kept");
     letter->format = RUN_RECORD_FORMAT;
     letter->parked_time = clock_wall();
     err = put_within(tenure, &change, arena);

@@ -125,7 +125,7 @@ find_position(struct incoming *incoming)
     struct error *err = load_others(incoming);
     if (err != NULL)
         return err;
-    probe("flushed_before_foreign");
+    probe("flushed_before_replicated");
     incoming->ticket = tenure_write_buffered(incoming->tenure, incoming->workflow, incoming->target,
                                              &incoming->context.of_run, incoming->arena);
     decide_position(incoming);
@@ -165,7 +165,7 @@ go_on_here(struct incoming *incoming, const char *run_id, bool has_changes)
     bool is_idle = !run_has_pending_decision(loaded->run) && has_changes;
     if (!is_idle && !tenure_must_take_over(tenure, loaded->run, &context->of_run))
         return;
-    probe("late_news_settled");
+    probe("late_news_taken_over");
     incoming->ticket = tenure_take_over(tenure, incoming->workflow, loaded, &context->of_run,
                                         is_idle, incoming->arena);
 }
@@ -229,7 +229,7 @@ apply(struct incoming *incoming)
     incoming_contest(incoming, &step);
     incoming_send_lost(incoming, &step);
     submit(incoming, &step);
-    probe("foreign_applied");
+    probe("replicated_applied");
     count_applied(incoming, &step);
     if (step.revived.mutation != NULL)
         go_on_here(incoming, step.revived.loaded->run->core->run_id, true);
@@ -261,9 +261,9 @@ is_answered(struct incoming *incoming, struct error **err)
     if (*err == NULL)
         metrics_incoming(incoming->tenure->shard,
                          verdict->place == BATCH_IS_KNOWN ? METRIC_KNOWN : METRIC_LACKING);
-    probe(verdict->place == BATCH_IS_KNOWN       ? "foreign_known"
-          : verdict->place == BATCH_LACKS_EVENTS ? "foreign_gap"
-                                                 : "foreign_wrong");
+    probe(verdict->place == BATCH_IS_KNOWN       ? "replicated_known"
+          : verdict->place == BATCH_LACKS_EVENTS ? "replicated_gap"
+                                                 : "replicated_wrong");
     return true;
 }
 
@@ -327,6 +327,6 @@ shard_apply_replicated(struct shard *shard, const struct replicated_events *even
         tenure_leave(incoming.tenure);
         if (err == NULL || !may_try || attempt == ATTEMPTS_MAX)
             return err; /* what was done is known when it comes again */
-        probe("foreign_tried_again");
+        probe("replicated_retried");
     }
 }

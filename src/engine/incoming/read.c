@@ -218,7 +218,7 @@ begin_reset(struct incoming *incoming)
     copy.branch = (struct history_branch){copy.lineage.tree, run_context_uuid(&context)};
     incoming_name_branch(run, &copy.branch);
     rebuild_begin(&copy.rebuild, run, &context, incoming->arena);
-    probe("foreign_reset_begun");
+    probe("replicated_reset_begun");
     return copy_base(&copy);
 }
 

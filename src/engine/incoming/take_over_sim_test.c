@@ -131,7 +131,7 @@ SCENE(an_attempt_that_only_the_other_cluster_knew_begins_anew_with_real_events, 
 }
 
 /* A signal was taken while a decision was started; then north goes on from where it had heard. */
-SCENE(what_was_buffered_is_in_the_history_before_foreign_events_are_applied, "E-009")
+SCENE(what_was_buffered_is_in_the_history_before_replicated_events_are_applied, "E-009")
 {
     source_move(fixture, EAST);
     struct source_history source_history = source_begin(fixture, "wf", "");

@@ -53,7 +53,7 @@ request_queue_enter(struct cross_tasks *cross_tasks, struct transfer *transfer)
 #ifdef CADENZA_FAULT_accepted_overtakes
     return true;
 #endif
-    probe("accepted_waits_in_line");
+    probe("accepted_waits_in_queue");
     list_push_back(&request_queue->waiting, &transfer->node);
     return false;
 }

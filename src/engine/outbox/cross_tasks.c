@@ -185,7 +185,7 @@ cross_task_delay(struct tenure *tenure, struct transfer *transfer, const struct 
     struct cross_tasks *cross_tasks = &tenure->outbox.cross_tasks;
     int64_t delay = DELAY_MIN << (transfer->attempts < 12 ? transfer->attempts : 12);
     fiber_cond_signal(&tenure->outbox.changed);
-    probe("errand_retried");
+    probe("cross_task_retried");
     log_debug(tenure->shard->options.log, "work on another workflow is tried again",
               log_error(err));
     bool is_in_queue = transfer->request_queue.length > 0; /* it keeps its place there */
@@ -213,7 +213,7 @@ cross_task_ended(const struct cross_task_attempt *attempt, const struct error *e
     if (transfer != NULL)
         transfer->cursor = attempt->cross_task.cursor; /* what lies behind it is done */
     if (err != NULL && err->kind == ERR_DOMAIN_NOT_ACTIVE)
-        probe("errand_not_active"); /* it failed for nobody: the next attempt may succeed */
+        probe("cross_task_not_active"); /* it failed for nobody: the next attempt may succeed */
     if (transfer != NULL && err != NULL && !transfer_is_active(tenure, transfer)) {
         transfer_hold(tenure, transfer);
     } else if (transfer != NULL && err != NULL) {

@@ -76,7 +76,7 @@ transfer_defer(struct outbox *outbox, struct transfer *transfer, enum deferred_f
     deferred_rows->returned -= transfer->was_deferred;
     if (why == DEFERRED_FOR_RETRY && deferred_rows->retry_time == NEVER)
         deferred_rows->retry_time = clock_monotonic() + RETRY_DELAY;
-    probe("row_parked");
+    probe("row_deferred");
     memory_free(transfer);
     outbox_room_came(outbox);
 }
@@ -163,7 +163,7 @@ judge_row(struct tenure *tenure, uint64_t number, struct slice value, struct are
         memory_free(transfer);
         return NULL;
     }
-    probe("parked_row_returned");
+    probe("deferred_row_returned");
     deferred_take(outbox, number);
     outbox_return(tenure, transfer, TRANSFER_WAITING);
     list_push_back(&outbox->waiting, &transfer->node);

@@ -75,7 +75,7 @@ transfer_hold(struct tenure *tenure, struct transfer *transfer)
     check(list_is_empty(&transfer->node) && transfer->request_queue.length == 0);
     check(transfer->state == TRANSFER_WAITING || transfer->state == TRANSFER_OFFERED);
     check(!priority_is_queued(&transfer->retry));
-    probe(transfer->is_cross_task ? "errand_held" : "task_held");
+    probe(transfer->is_cross_task ? "cross_task_held" : "task_held");
     transfer_count_homeless(tenure, transfer);
     if (!transfer_begin_long_wait(&tenure->outbox, transfer, DEFERRED_FOR_DOMAIN))
         return;
@@ -202,7 +202,7 @@ wakeup_hold(struct wakeup *wakeup)
         wakeup_leave(wakeup);
         return;
     }
-    probe("alarm_held");
+    probe("wakeup_held");
     wakeup->state = WAKEUP_HELD;
     wakeup->attempts = 0;
     list_push_back(&wakeups->held, &wakeup->node);

@@ -234,7 +234,7 @@ throttle_take(void *context, const char *domain_id, const char *workflow_id)
         queue_find(&tenure->outbox.throttle, domain_id, workflow_id) == NULL &&
         limits_take_free(tenure->shard->limits, LIMITS_INTERNAL, &limited, clock_monotonic());
     if (!is_free)
-        probe("pace_no_turn");
+        probe("throttle_no_turn");
     return is_free;
 }
 
@@ -359,7 +359,7 @@ throttle_read_next(struct tenure *tenure, struct arena *arena)
         struct error *err = NULL;
         for (int i = 0; i < READ_MAX && err == NULL && queue_has_behind(queue); i++)
             err = queue_read(tenure, queue, arena);
-        probe("paced_tasks_read");
+        probe("throttled_tasks_read");
         if (err != NULL && !tenure->is_over)
             log_warn(tenure->shard->options.log, "tasks that wait could not be read",
                      log_error(err));

@@ -18,12 +18,12 @@ static API(TaskList) *
 list_of(const struct mutation *mutation, const API(TaskList) *named)
 {
     const STORED(RunRecord) *core = mutation->run->core;
-#ifdef CADENZA_FAULT_foreign_sticky_list
+#ifdef CADENZA_FAULT_unknown_sticky_list
     if (mutation->has_replicated_events && strcmp(core->task_list->name, named->name) != 0)
         return run_keep(mutation->run, (API(TaskList) *)named);
 #endif
     if (mutation->has_replicated_events && strcmp(core->task_list->name, named->name) != 0)
-        probe("decision_of_foreign_sticky_list");
+        probe("decision_of_unknown_sticky_list");
     return is_sticky(core, named) ? core->sticky_task_list : core->task_list;
 }
 
@@ -123,7 +123,7 @@ mutation_resend_decision(struct mutation *mutation)
 bool
 run_decision_is_elsewhere(const struct run *run)
 {
-#ifdef CADENZA_FAULT_foreign_sticky_list
+#ifdef CADENZA_FAULT_unknown_sticky_list
     return false;
 #endif
     return run_has_pending_decision(run) && !run_has_started_decision(run) &&

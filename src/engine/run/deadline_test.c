@@ -161,7 +161,7 @@ TEST(deadline, the_start_of_a_decision_is_foreseen)
     sample_close(&sample);
 }
 
-TEST(deadline, a_decision_that_waits_for_long_rings_once_for_nothing)
+TEST(deadline, a_decision_that_waits_for_long_fires_one_timer_for_nothing)
 {
     struct sample sample;
     sample_open(&sample, 1);

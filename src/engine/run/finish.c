@@ -321,7 +321,7 @@ wanted_wakeup(struct mutation *mutation)
     bool is_set = run_is_open(mutation->run) && core->alarm_row != 0;
     if (run_is_zombie(mutation->run))
         return 0;
-#ifdef CADENZA_FAULT_alarm_after_deadline
+#ifdef CADENZA_FAULT_wakeup_after_deadline
     if (is_set)
         return core->alarm_time;
 #endif

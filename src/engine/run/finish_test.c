@@ -126,7 +126,7 @@ TEST(finish, a_row_that_came_and_went_in_one_step_was_never_there)
     sample_close(&sample);
 }
 
-TEST(finish, a_row_that_is_dropped_twice_is_told_once)
+TEST(finish, a_row_that_is_dropped_twice_is_reported_once)
 {
     struct sample sample;
     sample_open(&sample, 1);

@@ -423,12 +423,12 @@ nonsense(void *argument)
     sample_close(&sample);
 }
 
-TEST(run_store, a_stored_run_that_breaks_a_rule_is_told_and_not_believed)
+TEST(run_store, a_stored_run_that_breaks_a_rule_is_reported_and_not_believed)
 {
     linux_run(&(struct linux_options){.loops = 1}, nonsense, NULL);
 }
 
-TEST(run_store, damaged_rows_are_told_and_not_believed)
+TEST(run_store, damaged_rows_are_reported_and_not_believed)
 {
     linux_run(&(struct linux_options){.loops = 1}, damage, NULL);
 }

@@ -106,13 +106,13 @@ applied_domains_catch_up(struct tenure *tenure, struct arena *arena)
           applied_domains->known);                          /* 1 */
     if (applied_domains->known == applied_domains->handled) /* as nearly always */
         return NULL;
-#ifdef CADENZA_FAULT_step_before_view
+#ifdef CADENZA_FAULT_step_before_applied_domains
     return NULL;
 #endif
     if (!writer_has_room(tenure->writer))
         return errors_service_busy(arena, "", "Too many changes of shard %u are waiting.",
                                    tenure->shard->options.number);
-    probe("shard_view_caught_up_by_step");
+    probe("applied_domains_caught_up_by_step");
     applied_domains_adopt(tenure, arena);
     check(applied_domains->handled == applied_domains->known); /* 2 */
     return NULL;

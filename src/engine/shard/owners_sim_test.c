@@ -287,7 +287,7 @@ TEST(owners, two_hosts_that_crash_and_fence_each_other_lose_and_double_nothing)
         EXPECT(world_probe_count(world, "shard_lost") > 0);
         EXPECT(world_probe_count(world, "task_offered_again") > 0);
         EXPECT(world_probe_count(world, "outbox_beyond_memory") > 0 ||
-               world_probe_count(world, "alarms_beyond_memory") > 0);
+               world_probe_count(world, "wakeups_beyond_memory") > 0);
         world_free(world);
         memory_base_free(contest.base);
     }

@@ -432,7 +432,7 @@ decide_wake(void *context, struct step *step)
     wake->is_reset_due = command_wake_resets(step, &wake->reset);
     command_wake(step);
     if (mutation_is_empty(step->mutation))
-        probe("alarm_rearmed");
+        probe("wakeup_rearmed");
     core->alarm_row = 0; /* it has fired: the end of the step sets another if the run needs one */
     core->alarm_time = 0;
     wake->step_call->must_commit = true;

@@ -52,7 +52,7 @@ static bool
 has_stayed(const struct tenure *tenure, const struct run *run, const struct run_context *context)
 {
     const struct cluster_group *group = tenure->shard->options.group;
-#ifdef CADENZA_FAULT_everybody_settled
+#ifdef CADENZA_FAULT_everybody_takes_over
     return false;
 #endif
     return cluster_attribute_of(run->core->active_cluster_selection_policy).scope == NULL &&
@@ -88,6 +88,6 @@ tenure_take_over(struct tenure *tenure, struct workflow *workflow, struct loaded
         own->event_version = context->event_version;
     }
     command_take_over(&step, was_ours || has_changes);
-    probe("run_settled");
+    probe("run_taken_over");
     return submit_step(tenure, workflow, loaded, &step);
 }

@@ -199,7 +199,7 @@ wakeup_delay(struct wakeup *wakeup)
     list_push_back(&wakeups->delayed, &wakeup->node);
     wakeups->delayed_count++;
     fiber_cond_signal(&wakeups->changed);
-    probe("alarm_delayed");
+    probe("wakeup_delayed");
 }
 
 /* Takes a wake-up timer out of memory, wherever it is. */
@@ -229,7 +229,7 @@ wakeups_trim(struct tenure *tenure)
     struct wakeups *wakeups = &tenure->wakeups;
     if (wakeups->is_reading || tree_count(wakeups->waiting) <= wakeups->count_max)
         return;
-    probe("alarms_beyond_memory");
+    probe("wakeups_beyond_memory");
     while (tree_count(wakeups->waiting) > wakeups->count_max - wakeups->count_max / 4) {
         struct wakeup *wakeup = tree_last(wakeups->waiting)->value;
         if (is_before(wakeup_position(wakeup), wakeups->horizon))
@@ -275,7 +275,7 @@ wakeup_row_value(const struct run *run, int64_t time, struct arena *arena)
 static void
 wakeups_delete(struct tenure *tenure, struct wakeup_position position, struct batch *batch)
 {
-#ifndef CADENZA_FAULT_alarm_row_stays
+#ifndef CADENZA_FAULT_wakeup_row_stays
     batch_delete(batch, ROW_TIMER, position_key(position, batch->arena));
 #endif
     struct wakeup *wakeup = map64_get(tenure->wakeups.by_row, position.row);
@@ -299,7 +299,7 @@ wakeups_lower_level(struct tenure *tenure, int64_t time)
     struct wakeups *wakeups = &tenure->wakeups;
     struct shard *shard = tenure->shard;
     int64_t now = clock_wall(), before = wakeups->level;
-    probe("alarm_level_lowered");
+    probe("wakeup_level_lowered");
     wakeups->level = earlier(time, now - LEVEL_SLACK);
 #ifndef CADENZA_FAULT_lowered_level_not_stored
     tenure->is_record_due = true; /* with the batch that has the wake-up timer */
@@ -336,7 +336,7 @@ wakeups_put(struct tenure *tenure, const struct run *run, const struct effects *
 int64_t
 wakeups_time_min(const struct tenure *tenure)
 {
-#ifdef CADENZA_FAULT_alarms_wait_for_level
+#ifdef CADENZA_FAULT_wakeups_wait_for_level
     return tenure->wakeups.level;
 #else
     return earlier(tenure->wakeups.level, clock_wall());
@@ -430,7 +430,7 @@ wakeup_leave(struct wakeup *wakeup)
 {
     struct wakeups *wakeups = &wakeup->tenure->wakeups;
     check(list_is_empty(&wakeup->node) && !wakeup->is_gone);
-    probe("alarm_left_in_store");
+    probe("wakeup_left_in_store");
     if (is_before(wakeup_position(wakeup), wakeups->left))
         wakeups->left = wakeup_position(wakeup);
     map_put(wakeups->left_domains, slice_text(wakeup->key.domain_id), wakeups);
@@ -445,7 +445,7 @@ wakeups_return(struct tenure *tenure)
     struct wakeups *wakeups = &tenure->wakeups;
     if (!wakeups->is_left_due || wakeups->is_reading)
         return;
-    probe("alarms_returned");
+    probe("wakeups_returned");
     if (is_before(wakeups->left, wakeups->horizon))
         wakeups->horizon = wakeups->left;
     wakeups->left = WAKEUP_POSITION_END;

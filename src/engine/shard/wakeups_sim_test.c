@@ -58,9 +58,9 @@ fire_from_the_store(struct shard_fixture *fixture)
     expect_timed_out(fixture, 60);
 }
 
-TEST(wakeups, what_memory_does_not_hold_rings_from_the_store)
+TEST(wakeups, what_memory_does_not_hold_fires_from_the_store)
 {
-    simulate_shard(fire_from_the_store, .probe = "alarms_beyond_memory");
+    simulate_shard(fire_from_the_store, .probe = "wakeups_beyond_memory");
 }
 
 static void
@@ -79,7 +79,7 @@ fire_after_restart(struct shard_fixture *fixture)
     expect_timed_out(fixture, 30);
 }
 
-TEST(wakeups, a_new_owner_rings_what_the_old_one_left)
+TEST(wakeups, a_new_owner_fires_what_the_old_one_left)
 {
     simulate_shard(fire_after_restart);
 }
@@ -98,7 +98,7 @@ fire_though_fenced(struct shard_fixture *fixture)
     expect_timed_out(fixture, 30);
 }
 
-TEST(wakeups, an_alarm_that_lost_its_shard_rings_again)
+TEST(wakeups, a_timer_that_lost_its_shard_fires_again)
 {
     simulate_shard(fire_though_fenced, .probe = "shard_taken_again");
 }
@@ -138,9 +138,9 @@ rearm(struct shard_fixture *fixture)
     EXPECT_EQ(shard_fixture_rows(fixture, ROW_TIMER), 1);
 }
 
-TEST(wakeups, an_alarm_that_rings_too_early_is_set_anew)
+TEST(wakeups, a_timer_that_fires_too_early_is_set_anew)
 {
-    simulate_shard(rearm, .probe = "alarm_rearmed");
+    simulate_shard(rearm, .probe = "wakeup_rearmed");
 }
 
 /* The level follows what has fired, and a new owner finds all rows from it on. */
@@ -213,9 +213,9 @@ fire_after_set_back(struct shard_fixture *fixture)
     expect_timed_out_after(fixture, "back again", 4);
 }
 
-TEST(wakeups, a_timer_that_is_set_after_the_clock_was_set_back_rings_in_time)
+TEST(wakeups, a_timer_that_is_set_after_the_clock_was_set_back_fires_in_time)
 {
-    simulate_shard(fire_after_set_back, .probe = "alarm_level_lowered");
+    simulate_shard(fire_after_set_back, .probe = "wakeup_level_lowered");
 }
 
 /* The next owner reads from the level that the store has: it went down with the row. */
@@ -231,9 +231,9 @@ restart_after_set_back(struct shard_fixture *fixture)
     EXPECT(!run.is_open);
 }
 
-TEST(wakeups, a_new_owner_rings_what_was_set_after_the_clock_was_set_back)
+TEST(wakeups, a_new_owner_fires_what_was_set_after_the_clock_was_set_back)
 {
-    simulate_shard(restart_after_set_back, .probe = "alarm_level_lowered");
+    simulate_shard(restart_after_set_back, .probe = "wakeup_level_lowered");
 }
 
 /* --- too much at once ---- */
@@ -258,7 +258,7 @@ fire_without_room(struct shard_fixture *fixture)
     EXPECT_EQ(shard_fixture_rows(fixture, ROW_TIMER), 20);
 }
 
-TEST(wakeups, an_alarm_whose_step_found_no_room_is_tried_again)
+TEST(wakeups, a_timer_whose_step_found_no_room_is_tried_again)
 {
-    simulate_shard(fire_without_room, .probe = "alarm_delayed");
+    simulate_shard(fire_without_room, .probe = "wakeup_delayed");
 }

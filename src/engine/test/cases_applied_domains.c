@@ -343,7 +343,7 @@ case_rows_that_wait_for_their_domain_leave_room_for_others(struct shard_fixture 
 }
 
 void
-case_an_alarm_of_a_domain_that_moved_away_waits_until_it_is_back(struct shard_fixture *fixture)
+case_a_timer_of_a_domain_that_moved_away_waits_until_it_is_back(struct shard_fixture *fixture)
 {
     case_open_group(fixture);
     shard_fixture_take(fixture);
@@ -377,7 +377,7 @@ wait_timed_out(struct shard_fixture *fixture, const char *workflow_id)
 
 /* More of them than memory has room for, so they are left in the store. */
 void
-case_alarms_that_wait_for_their_domain_leave_room_for_others(struct shard_fixture *fixture)
+case_timers_that_wait_for_their_domain_leave_room_for_others(struct shard_fixture *fixture)
 {
     enum { RUNS = 30 };
     case_open_group(fixture);

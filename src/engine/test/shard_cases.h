@@ -57,8 +57,8 @@
     X(a_task_of_a_domain_that_moved_away_waits_until_it_is_back)                                   \
     X(a_stored_task_of_a_domain_that_moved_away_comes_back_to_its_shard)                           \
     X(rows_that_wait_for_their_domain_leave_room_for_others)                                       \
-    X(an_alarm_of_a_domain_that_moved_away_waits_until_it_is_back)                                 \
-    X(alarms_that_wait_for_their_domain_leave_room_for_others)                                     \
+    X(a_timer_of_a_domain_that_moved_away_waits_until_it_is_back)                                  \
+    X(timers_that_wait_for_their_domain_leave_room_for_others)                                     \
     X(work_of_a_domain_that_moved_away_waits_until_it_is_back)                                     \
     X(work_waits_for_the_attribute_of_its_run)                                                     \
     X(the_log_of_the_domains_is_kept_for_the_shard)                                                \

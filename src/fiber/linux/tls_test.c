@@ -364,7 +364,7 @@ read_reasons(void *argument)
                    arena_format(arena, "certificate %s: Permission denied", certificate), arena);
 }
 
-TEST(tls, a_file_that_is_not_taken_is_told_with_a_reason_to_act_upon)
+TEST(tls, a_file_that_is_not_taken_is_reported_with_a_reason_to_act_upon)
 {
     struct meeting meeting;
     meeting_prepare(&meeting);

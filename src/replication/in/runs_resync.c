@@ -122,7 +122,7 @@ apply_run(const struct apply_world *world, const struct dropped_shard *dropped_s
         return NULL;
     if (err->kind != ERR_BAD_REQUEST || run->n_histories == 0)
         return err;
-    probe("resync_parked");
+    probe("resync_dead_letter_kept");
     log_warn(log, "A run of another cluster cannot be applied and became a dead letter.",
              log_text("source-cluster", dropped_shard->source), log_text("wf-id", run->workflow_id),
              log_text("wf-run-id", run->run_id), log_error(err));

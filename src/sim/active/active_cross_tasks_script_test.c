@@ -68,7 +68,7 @@ play_talkative(struct script *script)
             received += history->events[i]->attributes_case == EVENT(WORKFLOW_EXECUTION_SIGNALED);
     }
     EXPECT_EQ(received, MESSAGES);
-    EXPECT(world_probe_count(world, "errand_abroad") >= MESSAGES);
+    EXPECT(world_probe_count(world, "cross_task_remote") >= MESSAGES);
     EXPECT(world_probe_count(world, "peer_client_kept") <= 2);
 }
 

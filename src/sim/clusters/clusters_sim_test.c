@@ -14,12 +14,12 @@
 #include "sim/world/probes.h"
 
 static const struct probes quiet_probes = {
-    .usual = {"replication_rows_trimmed", "foreign_activity_applied"},
+    .usual = {"replication_rows_trimmed", "replicated_activity_applied"},
 };
 static const struct probes broken_probes = {
     .usual = {"crash_while_serving", "clusters_parted", "cut_between_clusters", "runs_peer_failed",
               "replication_rows_read_back", "slow_between_clusters", "replication_answer_again",
-              "events_fetched_again", "decision_of_foreign_sticky_list",
+              "events_fetched_again", "decision_of_unknown_sticky_list",
               "sticky_worker_read_history"},
     .rare = {"replication_rows_dropped", "replication_resynced", "resync_fetched",
              "crash_with_lost_writes"},
@@ -31,9 +31,9 @@ static const struct probes moving_probes = {
               "runs_peer_failed",
               "replication_gap_filled",
               "replication_rows_read_back",
-              "foreign_applied",
-              "run_settled",
-              "late_news_settled",
+              "replicated_applied",
+              "run_taken_over",
+              "late_news_taken_over",
               "history_switched",
               "divergence_noted",
               "zombie_applied",
@@ -45,16 +45,17 @@ static const struct probes moving_probes = {
               "slow_between_clusters",
               "replication_answer_again",
               "events_fetched_again"},
-    .rare = {"reader_begins_again", "signal_reapplied", "cancel_reapplied", "foreign_reset_begun",
-             "reset_for_reapplication", "crash_with_lost_writes", "replication_rows_dropped",
-             "replication_resynced", "resync_fetched", "conflict_terminated", "run_becomes_zombie",
-             "zombie_revived", "flushed_before_foreign", "decision_moved_to_own_list"},
+    .rare = {"reader_begins_again", "signal_reapplied", "cancel_reapplied",
+             "replicated_reset_begun", "reset_for_reapplication", "crash_with_lost_writes",
+             "replication_rows_dropped", "replication_resynced", "resync_fetched",
+             "conflict_terminated", "run_becomes_zombie", "zombie_revived",
+             "flushed_before_replicated", "decision_moved_to_own_list"},
 };
 static const struct probes home_probes = {
     .usual = {"crash_while_serving", "clusters_parted", "cut_between_clusters", "region_chosen",
               "call_forwarded", "run_not_moved", "workflow_went_on_elsewhere",
-              "attributes_moved_gracefully", "foreign_applied", "run_settled",
-              "decision_of_foreign_sticky_list"},
+              "attributes_moved_gracefully", "replicated_applied", "run_taken_over",
+              "decision_of_unknown_sticky_list"},
     .rare = {"history_switched", "conflict_terminated", "divergence_noted", "run_becomes_zombie",
              "domain_version_made_by_merging"},
 };
@@ -184,8 +185,8 @@ moving_storm(uint64_t seed)
     return storm;
 }
 
-TEST(clusters_sim, every_cluster_tells_the_same_after_forced_failovers_and_partitions, "A-232",
-     "E-032", "E-041")
+TEST(clusters_sim, all_clusters_agree_after_forced_failovers_and_partitions, "A-232", "E-032",
+     "E-041")
 {
     run_storms(moving_storm, &moving_probes);
 }
@@ -211,7 +212,7 @@ TEST(clusters_sim, every_workflow_has_one_home_wherever_attributes_move)
 static const struct probes entity_probes = {
     .usual = {"crash_while_serving", "clusters_parted", "entity_chosen", "entity_made_by_start",
               "shard_handled_entities", "workflow_followed_user", "user_in_unknown_region",
-              "row_of_unresolved_entity", "decision_of_foreign_sticky_list"},
+              "row_of_unresolved_entity", "decision_of_unknown_sticky_list"},
 };
 
 /* The same, and half of the workflows belong to users that move from region to region while the
@@ -225,14 +226,14 @@ entity_storm(uint64_t seed)
     return storm;
 }
 
-TEST(clusters_sim, every_workflow_follows_its_user_and_all_clusters_tell_the_same, "G-061")
+TEST(clusters_sim, every_workflow_follows_its_user_and_all_clusters_agree, "G-061")
 {
     run_storms(entity_storm, &entity_probes);
 }
 
 static const struct probes stranger_probes = {
     .usual = {"crash_while_serving", "clusters_parted", "entity_chosen", "workflow_followed_user",
-              "entity_chosen_for_child", "errand_abroad", "child_of_other_user"},
+              "entity_chosen_for_child", "cross_task_remote", "child_of_other_user"},
 };
 
 /* The same, and children belong to other users than their parents: they live in other clusters, and
@@ -245,7 +246,7 @@ stranger_storm(uint64_t seed)
     return storm;
 }
 
-TEST(clusters_sim, children_of_other_users_go_their_own_ways_and_all_clusters_tell_the_same)
+TEST(clusters_sim, children_of_other_users_go_their_own_ways_and_all_clusters_agree)
 {
     run_storms(stranger_storm, &stranger_probes);
 }

@@ -15,9 +15,9 @@
 
 static const struct probes graceful_probes = {
     .usual = {"drain_begun", "drain_complete", "source_shard_ready", "marker_due", "held_row_woken",
-              "run_settled", "cause_came_with_effect", "graceful_failover_refused",
+              "run_taken_over", "cause_came_with_effect", "graceful_failover_refused",
               "crash_while_serving", "clusters_parted", "cut_between_clusters",
-              "buffered_handed_over", "decision_of_foreign_sticky_list"},
+              "buffered_handed_over", "decision_of_unknown_sticky_list"},
 };
 static const struct probes hasty_probes = {
     .usual = {"drain_begun", "drain_complete", "drain_timed_out", "drain_forced",

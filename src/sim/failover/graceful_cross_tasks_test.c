@@ -230,7 +230,7 @@ play_round(struct script *script)
         EXPECT(clock_monotonic() < limit);
     }
     expect_once(script);
-    test->refused += world_probe_count(script->sim->world, "errand_not_active");
+    test->refused += world_probe_count(script->sim->world, "cross_task_not_active");
 }
 
 TEST(graceful_script, what_workflows_ask_of_each_other_never_fails_since_a_domain_drains)

@@ -336,7 +336,7 @@ TEST(graceful_script, a_domain_drains_and_nothing_is_lost, "F-019", "F-040")
     play_once((const uint32_t[]){2, 3}, &test);
 }
 
-TEST(graceful_script, whenever_the_source_crashes_each_shard_tells_once, "F-020", "F-021")
+TEST(graceful_script, whenever_the_source_crashes_each_shard_notifies_once, "F-020", "F-021")
 {
     play_all_crashes((const uint32_t[]){2, 3}, SOURCE);
 }

@@ -97,7 +97,7 @@ play_forced(struct script *script)
     schedule_sticky(script, 0, 3600);
     script_failover(script, 1);
     expect_decided(script, 1);
-    EXPECT(world_probe_count(script->sim->world, "decision_of_foreign_sticky_list") > 0);
+    EXPECT(world_probe_count(script->sim->world, "decision_of_unknown_sticky_list") > 0);
 }
 
 TEST(sticky_script, a_decision_on_a_sticky_list_goes_to_the_next_cluster_by_force, "E-033")

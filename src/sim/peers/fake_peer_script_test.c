@@ -44,8 +44,8 @@ play_poison(struct script *script)
     EXPECT_EQ(dead_letters_count(script, "cluster0"), 0);
 }
 
-TEST(liar_script, a_batch_that_is_wrong_is_parked_and_the_stream_goes_on, "E-025", "E-047", "E-071",
-     "E-072")
+TEST(liar_script, a_batch_that_is_wrong_is_a_dead_letter_and_the_stream_goes_on, "E-025", "E-047",
+     "E-071", "E-072")
 {
     script_play(2, 0, play_poison);
 }
@@ -202,7 +202,7 @@ play_patience(struct script *script)
     EXPECT_EQ(peer->oldest_nanoseconds, 0);
 }
 
-TEST(liar_script, what_cannot_be_applied_yet_is_tried_for_minutes_then_parked, "E-065")
+TEST(liar_script, what_cannot_be_applied_yet_is_tried_for_minutes_then_a_dead_letter, "E-065")
 {
     script_play(2, 0, play_patience);
 }
@@ -223,7 +223,7 @@ play_silent(struct script *script)
     fake_peer_await(script, &fake_peer, FAKE_ROW(7), 60 * NS_PER_S);
 }
 
-TEST(liar_script, nothing_is_parked_while_the_source_cannot_be_asked, "E-060")
+TEST(liar_script, nothing_is_a_dead_letter_while_the_source_cannot_be_asked, "E-060")
 {
     script_play(2, 0, play_silent);
 }
@@ -248,7 +248,7 @@ play_merge(struct script *script)
     EXPECT_EQ(script_history(script, 1, "w", UNKNOWN_RUN)->n_events, 2);
 }
 
-TEST(liar_script, merging_applies_what_was_parked_and_forgets_it, "E-073")
+TEST(liar_script, merging_applies_a_dead_letter_and_forgets_it, "E-073")
 {
     script_play(2, 0, play_merge);
 }
@@ -279,10 +279,10 @@ play_resync(struct script *script)
     EXPECT_EQ(dead_letters_count(script, "cluster0"), 1);
     EXPECT_OK(dead_letters_merge(script));
     EXPECT_EQ(dead_letters_count(script, "cluster0"), 0);
-    EXPECT_EQ(world_probe_count(script->sim->world, "resync_parked"), 2);
+    EXPECT_EQ(world_probe_count(script->sim->world, "resync_dead_letter_kept"), 2);
 }
 
-TEST(liar_script, runs_that_a_resync_cannot_apply_are_parked, "E-071")
+TEST(liar_script, runs_that_a_resync_cannot_apply_are_dead_letters, "E-071")
 {
     script_play(2, 0, play_resync);
 }
@@ -385,7 +385,7 @@ play_marker_blocked(struct script *script)
     fake_peer_await(script, &fake_peer, MARKER_ROW, 30 * NS_PER_S);
 }
 
-TEST(liar_script, a_shard_is_not_ready_while_something_before_its_marker_is_parked)
+TEST(liar_script, a_shard_is_not_ready_while_a_dead_letter_is_before_its_marker)
 {
     script_play(2, 0, play_marker_blocked);
 }
@@ -412,7 +412,7 @@ play_marker_merged(struct script *script)
     EXPECT_EQ(script_history(script, 1, "w", UNKNOWN_RUN)->n_events, 2);
 }
 
-TEST(liar_script, a_shard_is_ready_when_what_was_parked_is_merged)
+TEST(liar_script, a_shard_is_ready_when_its_dead_letter_is_merged)
 {
     script_play(2, 0, play_marker_merged);
 }

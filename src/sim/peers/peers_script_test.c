@@ -531,7 +531,7 @@ play_hydrate(struct script *script)
     EXPECT_EQ(((const uint8_t *)blob_of(response->replication_tasks[0]).data)[0], 0x59);
 }
 
-TEST(peers_script, a_message_is_made_again_for_whoever_parked_it, "E-074")
+TEST(peers_script, a_message_is_made_again_for_whoever_has_its_dead_letter, "E-074")
 {
     script_play(2, 0, play_hydrate);
 }

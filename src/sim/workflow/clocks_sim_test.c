@@ -247,9 +247,9 @@ run_storm(uint64_t seed, struct probes *probes)
     memory_free(clocks_fixture);
 }
 
-TEST(clocks_sim, a_timer_rings_in_time_whatever_the_wall_clocks_were_set_to)
+TEST(clocks_sim, a_timer_fires_in_time_whatever_the_wall_clocks_were_set_to)
 {
-    struct probes probes = {.usual = {"clock_set_back", "clock_set_ahead", "alarm_level_lowered",
+    struct probes probes = {.usual = {"clock_set_back", "clock_set_ahead", "wakeup_level_lowered",
                                       "shard_lost", "crash_while_serving"}};
     for (int i = 0; i < test_seed_count(); i++)
         run_storm(test_seed(i), &probes);

@@ -80,7 +80,7 @@ ledger_note_refusal(struct workflow_load *load, struct workflow_entry *entry,
     if (entry->gone_time != 0 || strstr(err->message, "execution already completed") == NULL)
         return;
     entry->gone_time = clock_wall();
-    world_probe(load->sim->world, "told_that_it_is_over");
+    world_probe(load->sim->world, "notified_that_it_is_over");
 }
 
 void

@@ -26,12 +26,12 @@ static const struct probes usual_probes = {
               "task_offered_again",
               "task_offered_early",
               "task_started_with_its_step",
-              "claim_released",
+              "reservation_released",
               "handover_in_doubt",
               "history_recalled",
               "decision_timed_out",
               "activity_retried",
-              "alarm_rearmed",
+              "wakeup_rearmed",
               "buffered_flushed",
               "request_repeated",
               "poll_withdrawn",
@@ -43,10 +43,10 @@ static const struct probes usual_probes = {
               "child_start_repeated",
               "child_canceled_by_parent",
               "child_terminated_by_parent",
-              "parent_told",
+              "parent_notified",
               "external_signaled",
               "external_canceled",
-              "errand_retried",
+              "cross_task_retried",
               "child_continued_as_new",
               "query_rides_on_decision",
               "query_set_free",
@@ -66,12 +66,12 @@ static const struct probes usual_probes = {
               "accepted_signaled",
               "accepted_repeated",
               "accepted_dropped",
-              "accepted_waits_in_line",
+              "accepted_waits_in_queue",
               "accepted_start_found",
               "committed_list_answered",
               "visible_rows_read_back",
               "visible_rows_trimmed",
-              "lists_synced"},
+              "visibility_synced"},
 };
 /* Storms that aim at commits, with observers and a busy id. */
 static const struct probes hard_probes = {
@@ -89,13 +89,13 @@ static const struct probes hard_probes = {
               "poll_start_void",
               "stored_task_returned",
               "task_list_lost",
-              "told_that_it_is_over",
+              "notified_that_it_is_over",
               "committed_list_answered",
               "visible_rows_read_back",
               "visible_rows_trimmed",
-              "crash_with_lost_lists",
-              "lists_deleted",
-              "lists_rebuilt"},
+              "crash_with_lost_visibility",
+              "visibility_deleted",
+              "visibility_rebuilt"},
 };
 
 #define FEW_SEEDS 9                      /* they need not come to everything */
@@ -112,7 +112,7 @@ static const struct probes hard_probes = {
 static const struct probes moving_probes = {
     .usual = {"domain_moved_and_back", "step_not_active_here", "shard_handled_failover",
               "shard_handled_changes_together", "domain_version_awaited",
-              "domain_changes_caught_up", "task_held", "errand_held", "alarm_held",
+              "domain_changes_caught_up", "task_held", "cross_task_held", "wakeup_held",
               "held_row_woken", "stored_task_kept_by_shard", "task_waits_for_its_domain",
               "shard_lost", "crash_at_commit", "crash_with_landed_writes"},
 };
@@ -126,15 +126,15 @@ static const struct probes divided_probes = {
 
 /* Storms with limits for each workflow id. */
 static const struct probes limited_probes = {
-    .usual = {"limits_task_delayed", "limits_call_refused", "row_parked", "paced_tasks_read",
-              "parked_row_returned", "accepted_started", "shard_lost", "crash_at_commit",
-              "task_offered_again", "task_held", "errand_held", "alarms_beyond_memory"},
+    .usual = {"limits_task_delayed", "limits_call_refused", "row_deferred", "throttled_tasks_read",
+              "deferred_row_returned", "accepted_started", "shard_lost", "crash_at_commit",
+              "task_offered_again", "task_held", "cross_task_held", "wakeups_beyond_memory"},
 };
 
 /* Storms of parents that are ended at once. */
 static const struct probes hasty_probes = {
-    .usual = {"child_unrecorded", "orphan_settled", "child_canceled_by_parent",
-              "child_terminated_by_parent", "errand_retried", "shard_lost", "parent_asked"},
+    .usual = {"child_unrecorded", "orphan_ended", "child_canceled_by_parent",
+              "child_terminated_by_parent", "cross_task_retried", "shard_lost", "parent_asked"},
 };
 
 /* Of all storms of a test together, except the trace. */

@@ -144,11 +144,11 @@ crash_visibility(struct sim_host *host)
     if (host->sim->count > 1 && !host->sim->is_group)
         return;
     if (sim_visibility_crash(host->sim_visibility) > 0)
-        world_probe(host->sim->world, "crash_with_lost_lists");
+        world_probe(host->sim->world, "crash_with_lost_visibility");
     if (host->starts % VISIBILITY_LOST_EVERY != 0)
         return;
     sim_visibility_lose(host->sim_visibility);
-    world_probe(host->sim->world, "lists_deleted");
+    world_probe(host->sim->world, "visibility_deleted");
 }
 
 /* After a crash: the disk decides what of the writes in flight had reached it. */

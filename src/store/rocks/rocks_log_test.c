@@ -104,7 +104,7 @@ run_missing_end(struct rocks_fixture *rocks_fixture)
     run_torn(rocks_fixture, 0, 3);
 }
 
-TEST(rocks_log, a_check_tells_of_an_unfinished_write_and_calls_it_no_problem)
+TEST(rocks_log, a_check_reports_an_unfinished_write_and_calls_it_no_problem)
 {
     rocks_fixture_run(run_missing_pages);
     rocks_fixture_run(run_missing_end);

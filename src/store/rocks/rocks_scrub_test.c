@@ -212,7 +212,7 @@ run_read(struct rocks_fixture *rocks_fixture)
     store_close(store);
 }
 
-TEST(rocks_scrub, a_read_that_meets_damage_tells_of_it)
+TEST(rocks_scrub, a_read_that_meets_damage_reports_it)
 {
     rocks_fixture_run(run_read);
 }

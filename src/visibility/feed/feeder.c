@@ -243,7 +243,7 @@ feed_all(struct feeder *feeder)
         struct arena *arena = arena_new(0);
         err = feed_some(feeder, arena);
         if (err != NULL) {
-            probe("lists_not_fed");
+            probe("visibility_not_fed");
             log_warn(feeder->options.log, "Visibility could not be written; will retry.",
                      log_error(err));
             if (feeder->failed_count != NULL)
@@ -299,7 +299,7 @@ round_of_work(struct feeder *feeder, struct arena *arena)
     if (feed_all(feeder) != NULL)
         return clock_monotonic() + RETRY_DELAY;
     if (is_sync_due && sync_lists(feeder, arena) == NULL)
-        probe("lists_synced");
+        probe("visibility_synced");
     if (feeder->round == 0)
         return 0;
     int64_t now = clock_monotonic(), rest = (now - began) * REST_PART;
