@@ -110,10 +110,12 @@ BREACHES = [
     ("readmes", "src/fiber/loop.c", LINE, 1),
     ("links", "docs/page.md", "[nothing](nowhere.md)\n", 1),
     ("links", "docs/page.md", "see `src/base/no" + "where.c`\n", 1),
+    ("links", "CONTRIBUTING.md", "fill `struct cup_of_tea`\n", 1),
     ("tags", "src/net/line.c", LINE + "struct cup {\n    int a;\n};\n", 2),
     ("words", "src/net/line.c", _in_function("errand_run();"), 5),
     ("english", "docs/page.md", "one\nwho" + "ever comes\n", 2),
     ("catalogue", "src/net/line.c", "/* line.c - see A-0" + "99. */\n", 1),
+    ("words", "src/net/line.c", _in_function('probe("errand_done");'), 5),
     ("ratchet", "tools/tidy-ratchet.json", '{"nesting": {"src/net/gone.c:gone": 9}}\n', 1),
     ("nesting", "tools/tidy-ratchet.json", '{"nesting": {"src/base/cup.c:cup_read": 9}}\n', 11),
 ]

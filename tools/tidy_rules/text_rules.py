@@ -9,6 +9,9 @@ TABS_BELONG = ("Makefile", ".tsv", ".go", "go.mod", "go.sum")
 UNFINISHED = re.compile(r"\b(TO" r"DO|FIX" r"ME|X" r"XX)\b")
 PRIVATE_PATH = re.compile(r"(?<![\w.])/(?:wo" r"rk|fa" r"rm)\b(?![-.])")
 NAMED = re.compile(r"`((?:src|tools|tests|docs|cmake|packaging)/[\w./-]+)`")
+CODE_NAME = re.compile(r"`(?:struct )?([A-Za-z]+_\w+)(?:\(\))?(?: \*)?`")
+RECIPES = "CONTRIBUTING.md"
+FAULTS = "docs/faults.md"
 LINK = re.compile(r"\[[^\]\n]*\]\(([^)\s]+)\)")
 
 
@@ -71,3 +74,15 @@ def check_named_files(tree):
             for name in NAMED.findall(line):
                 if "NAME" not in name and not (tree.root / name.rstrip("/")).exists():
                     tree.find("links", path, number, f"names {name}, which is not there")
+
+
+def check_recipes(tree):
+    """What a recipe names is in the code or a fault. module_x stands for any."""
+    used = set(re.findall(r"^\| `(\w+)` \|", tree.texts.get(FAULTS, ""), re.MULTILINE))
+    for path, text in tree.texts.items():
+        if path.endswith((".c", ".h", ".cmake", "CMakeLists.txt")):
+            used.update(re.findall(r"\w+", text))
+    for number, line in enumerate(tree.texts.get(RECIPES, "").split("\n"), 1):
+        for name in CODE_NAME.findall(line):
+            if name not in used and not name.startswith("module_"):
+                tree.find("links", RECIPES, number, f"names {name}, which no code has")
