@@ -217,6 +217,9 @@ confirm_unchanged(const struct change_request *change_request, uint64_t decided_
 {
     const struct domains *domains = change_request->domains;
     uint64_t guard = decided_on;
+#ifdef CADENZA_FAULT_unchanged_unconfirmed
+    return NULL;
+#endif
     if (change_request->source != NULL || domains->options.refresh_interval == 0)
         return NULL;
     struct error *err =
