@@ -250,6 +250,24 @@ ndc_collect_lost(struct ndc_audit *audit, const char *id, const struct ndc_curre
     }
 }
 
+bool
+ndc_is_reported_lost(struct ndc_audit *audit, const char *id, const char *signal_name)
+{
+    for (unsigned i = 0; i < audit->load->sim->count; i++) {
+        const STORE_API(ListDivergencesResponse) *response = list_lost(audit, i, id);
+        for (size_t j = 0; response != NULL && j < response->n_divergences; j++) {
+            const STORE_API(Divergence) *lost = response->divergences[j];
+            for (size_t e = 0; e < lost->n_events; e++)
+                if (lost->events[e]->attributes_case == EVENT(WORKFLOW_EXECUTION_SIGNALED) &&
+                    strcmp(
+                        lost->events[e]->workflow_execution_signaled_event_attributes->signal_name,
+                        signal_name) == 0)
+                    return true;
+        }
+    }
+    return false;
+}
+
 void
 ndc_count_lost(struct ndc_audit *audit, unsigned cluster)
 {

@@ -41,6 +41,8 @@ struct ndc_current {
 };
 void ndc_collect_lost(struct ndc_audit *audit, const char *id, const struct ndc_current *current,
                       struct ndc_found *found);
+/* Does any cluster report that the signal, of this workflow id, is among what lost? */
+bool ndc_is_reported_lost(struct ndc_audit *audit, const char *id, const char *signal_name);
 /* Adds how many histories a cluster reports as lost. Yields. */
 void ndc_count_lost(struct ndc_audit *audit, unsigned cluster);
 /* Is a run, in every cluster, what its history says, and the same? Yields. */

@@ -96,7 +96,7 @@ struct ndc_load {
     uint64_t divergences; /* that clusters report in the end */
     unsigned moved_to[2]; /* where the domain was asked to go last, and before */
     unsigned witnesses_running, testimonies;
-    uint64_t causes_seen, causes_nowhere; /* of testimonies: they hold; they prove nothing */
+    uint64_t causes_seen, causes_nowhere; /* of testimonies: they hold; lost silently */
     char broken[200]; /* an effect whose cause was missing; "": none. Counts if none timed out */
     char domain_id[40];
     int64_t calm_time; /* wall clock: since then nothing moves and nobody calls; 0: not yet */

@@ -7,15 +7,16 @@
  *
  * A cause that is not there is looked for until it is found, in every run of its workflow id in
  * every cluster: if the one that took the effect wrote it later, it had it all the time, behind a
- * decision that was started. One that is nowhere is counted; the test says how many of those
- * there may be. */
+ * decision that was started. One that is in no history is reported as lost: so it is with what a
+ * closed run that cannot be reset would have had to take (E-050). Else it is counted: there is
+ * none. */
 #include <inttypes.h>
 #include <stdio.h>
 
 #include "base/check.h"
 #include "fiber/clock.h"
 #include "fiber/probe.h"
-#include "sim/clusters/ndc_load.h"
+#include "sim/clusters/ndc_inside.h"
 #include "sim/workflow/workflow_inside.h"
 #include "uber/cadence/api/v1/service_visibility.pb-c.h"
 #include "wire/message.h"
@@ -201,11 +202,14 @@ investigate(struct witness *witness, unsigned taker, const struct workflow_entry
             const char *cause, const char *what)
 {
     struct ndc_load *load = witness->load;
+    struct ndc_audit audit = {.load = load, .clients = witness->clients, .arena = witness->arena};
     int writer = find_writer(witness, first, cause);
-    probe(writer < 0             ? "cause_nowhere"
+    bool is_reported = writer < 0 && ndc_is_reported_lost(&audit, first->id, cause);
+    probe(is_reported            ? "cause_reported_lost"
+          : writer < 0           ? "cause_nowhere"
           : writer == (int)taker ? "cause_written_later"
                                  : "cause_missing");
-    load->causes_nowhere += writer < 0;
+    load->causes_nowhere += writer < 0 && !is_reported;
     if (writer >= 0 && writer != (int)taker && load->broken[0] == '\0')
         snprintf(load->broken, sizeof load->broken, "cluster%u %s and had not %s of %s", taker,
                  what, cause, first->id);
