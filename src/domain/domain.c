@@ -74,3 +74,9 @@ domain_drop(struct domain *domain)
     if (before == 1)
         arena_free(domain->arena);
 }
+
+struct error *
+domain_error_unknown(const char *name_or_id, struct arena *arena)
+{
+    return error_new(arena, ERR_ENTITY_NOT_EXISTS, "Domain %s does not exist.", name_or_id);
+}

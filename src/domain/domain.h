@@ -36,5 +36,7 @@ struct domain *domain_from_record(const STORED(DomainRecord) *record);
 struct domain *domain_take(struct domain *domain);
 /* Gives a reference back; the last one frees. NULL is fine. */
 void domain_drop(struct domain *domain);
+/* The refusal for a name or id that no domain has. */
+must_use struct error *domain_error_unknown(const char *name_or_id, struct arena *arena);
 
 #endif

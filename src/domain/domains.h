@@ -17,9 +17,12 @@
 #include "base/log.h"
 #include "base/metrics.h"
 #include "config/dynamic.h"
-#include "domain/decide.h"
+#include "domain/archival.h"
 #include "domain/entity.h"
 #include "store/store.h"
+#include "uber/cadence/admin/v1/replication.pb-c.h"
+#include "uber/cadence/admin/v1/service.pb-c.h"
+#include "uber/cadence/api/v1/service_domain.pb-c.h"
 
 struct domains;
 

@@ -9,7 +9,7 @@
  * cluster3. */
 #include "base/test.h"
 #include "domain/active.h"
-#include "domain/decide.h"
+#include "domain/decide/decide.h"
 #include "domain/test/samples.h"
 #include "wire/message.h"
 #include "wire/presence.h"

@@ -2,6 +2,7 @@
 #include "domain/test/cluster_pair.h"
 
 #include "base/test.h"
+#include "domain/message.h"
 #include "fiber/clock.h"
 #include "wire/message.h"
 #include "wire/presence.h"

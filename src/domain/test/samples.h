@@ -8,7 +8,8 @@
 #ifndef CADENZA_DOMAIN_TEST_SAMPLES_H
 #define CADENZA_DOMAIN_TEST_SAMPLES_H
 
-#include "domain/decide.h"
+#include "domain/decide/decide.h"
+#include "domain/message.h"
 
 enum { EAST, WEST, NORTH, GONE, SAMPLE_CLUSTERS };
 extern const char *const sample_names[SAMPLE_CLUSTERS];

@@ -6,6 +6,7 @@
  * deadline: Cadence's clusters give 10 s. Every global domain is sent to every cluster, as
  * Cadence does, whether the domain lists that cluster or not: it may list it tomorrow. */
 #include "base/check.h"
+#include "domain/message.h"
 #include "fiber/clock.h"
 #include "replication/inside.h"
 #include "route/route.h"

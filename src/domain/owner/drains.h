@@ -1,0 +1,141 @@
+/* drains.h - graceful failovers to this cluster, from inside. Only drains*.c include it.
+ *
+ * drains.c follows the domains and decides when a drain is over; drains_note.c is notified of the
+ * source's shards; drains_rows.c knows the rows, drains_left.c those of drains that something else
+ * ended. All on loop 0. */
+#ifndef CADENZA_DOMAIN_OWNER_DRAINS_H
+#define CADENZA_DOMAIN_OWNER_DRAINS_H
+
+#include "base/metrics.h"
+#include "domain/drain.h"
+#include "domain/owner/inside.h"
+
+/* What is known of one shard. */
+struct drain_shard {
+    bool is_ready;
+    const char *blocked; /* what is parked, in the arena of the drain; NULL: nothing */
+};
+
+/* A cluster that the drain waits for. */
+struct drain_source {
+    const char *cluster_name;
+    struct drain_shard *shards; /* shard_count of them; NULL: no marker came yet */
+    uint32_t shard_count;
+    uint32_t ready_count;
+};
+
+/* One drain: what moves (the domain, or an attribute of it) and its new failover version. */
+struct pending {
+    struct list node;    /* empty: it has ended */
+    unsigned references; /* fibers that use it across a yield, and the list */
+    struct arena *arena; /* holds all of it */
+    const char *domain_id, *domain_name;
+    const STORED(Drain) *drain;   /* as the record has it */
+    struct slice key;             /* what the keys of its rows begin with */
+    struct drain_source *sources; /* the record's `waits_for`, in its order */
+    size_t source_count;
+    int64_t marker_time;  /* of the earliest marker, by the source's clock; 0: none came */
+    bool is_read;         /* its rows were */
+    uint64_t round;       /* in which the fiber handled it last */
+    bool is_over;         /* the record no longer has it: something else ended it */
+    STORED(DrainEnd) end; /* how, if a row says so; 0: none was read */
+    int64_t end_time;
+};
+
+struct drains {
+    struct domains *domains;
+    struct list pending; /* struct pending */
+    struct domain_listener listener;
+    struct fiber_cond changed; /* for the fiber */
+    struct fiber *fiber;
+    bool is_woken; /* something changed since the fiber last looked */
+    uint64_t round;
+    bool is_swept; /* rows that are no longer needed have been deleted */
+    struct {
+        struct counter *completed, *failures, *ignored, *inserted;
+        struct histogram *latency;
+        struct gauge *markers;
+    } metrics; /* each NULL: nothing is counted */
+};
+
+/* NULL: it does not drain to here, with that version. */
+struct pending *drains_find(struct drains *drains, const char *domain_id, const char *scope,
+                            const char *name, int64_t failover_version);
+/* Makes the fiber handle all of them. */
+void drains_wake(struct drains *drains);
+/* Aborts unless the invariants of all of them hold; walks over them only where CHECK_DEEPLY says
+ * so. */
+void drains_check(const struct drains *drains);
+
+/* --- drains_pending.c --------------------------------------------------------------------------
+ */
+
+/* One reference, for the list. */
+struct pending *pending_new(const char *domain_id, const char *domain_name,
+                            const STORED(Drain) *drain);
+struct pending *pending_take(struct pending *pending);
+void pending_drop(struct pending *pending);
+/* Aborts unless the invariants hold; looks at every shard only where CHECK_DEEPLY says so. */
+void pending_check(const struct pending *pending);
+/* NULL: the drain does not wait for that cluster. */
+struct drain_source *pending_source(const struct pending *pending, const char *cluster_name);
+/* Shards of all that it waits for, as far as they are known; and those of them that are ready. */
+uint32_t pending_shards(const struct pending *pending);
+uint32_t pending_ready_shards(const struct pending *pending);
+/* All shards of all of them are ready. */
+bool pending_is_ready(const struct pending *pending);
+/* Enters what it waits for and how far that is: `clusters` and what follows from them. */
+void pending_measure(const struct pending *pending, struct arena *arena,
+                     struct drain_progress *progress);
+/* Enters what a row says. */
+void pending_enter(struct pending *pending, struct drain_source *source, uint32_t shard,
+                   const STORED(DrainShardRecord) *record);
+/* What it lacks, for people, one line each: "east shard 3: a row is parked". */
+const char **pending_list_missing(const struct pending *pending, struct arena *arena,
+                                  size_t *count);
+
+/* --- drains_rows.c -----------------------------------------------------------------------------
+ */
+
+#define DRAIN_SHARD_FORMAT 1
+#define DRAIN_SHARDS_MAX   (1u << 20) /* more than any cluster has */
+
+/* The beginning of the keys of a drain. */
+struct slice drain_key(const char *domain_id, const char *scope, const char *name,
+                       int64_t failover_version, struct arena *arena);
+/* Of one shard. */
+void batch_add_drain_shard(struct batch *batch, const struct pending *pending,
+                           const struct drain_source *source, uint32_t shard,
+                           const STORED(DrainShardRecord) *record);
+void batch_delete_drain(struct batch *batch, const struct pending *pending);
+/* Reads the rows of a drain into it. Yields. */
+must_use struct error *pending_read(struct domains *domains, struct pending *pending,
+                                    struct arena *arena);
+/* How the drain ends, with what is ready and what is missing at this moment. */
+STORED(DrainOutcome) *pending_outcome(const struct pending *pending, STORED(DrainEnd) end,
+                                      struct arena *arena);
+/* The entry of the history, with that outcome; NULL: there is none, or it has one already.
+ * Yields; what is noted meanwhile is not in the outcome. */
+must_use struct error *pending_report(struct domains *domains, const struct pending *pending,
+                                      STORED(DrainOutcome) *outcome, struct arena *arena,
+                                      STORED(FailoverRecord) **failover);
+
+/* --- drains_left.c -----------------------------------------------------------------------------
+ */
+
+#define DRAIN_LEFT_FORMAT 1
+
+/* Is a row, by the rest of its key behind that of the drain, one that says how it ended? */
+bool drain_left_is(struct slice rest, struct arena *arena);
+/* Enters what it says. */
+must_use struct error *pending_enter_left(struct pending *pending, struct slice value,
+                                          struct arena *arena);
+/* Of one that something else ended: makes `failover`, its entry in the history with the outcome,
+ * durable (NULL: there is nothing to enter) and deletes its rows. Yields. */
+must_use struct error *pending_write_report(struct domains *domains, const struct pending *pending,
+                                            STORED(FailoverRecord) *failover, struct arena *arena);
+/* Deletes rows of drains that no host waits for any longer; those that ended and were not reported
+ * are added to the list, as over. Yields. */
+must_use struct error *drains_sweep(struct drains *drains, struct arena *arena);
+
+#endif
