@@ -9,7 +9,7 @@
 #include "engine/incoming/incoming.h"
 #include "engine/shard/applied_domains.h"
 #include "engine/shard/context.h"
-#include "engine/shard/handover.h"
+#include "engine/shard/failover_state.h"
 #include "engine/shard/metrics.h"
 #include "engine/shard/step.h"
 #include "engine/shard/step_batch.h"

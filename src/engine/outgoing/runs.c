@@ -3,8 +3,8 @@
  *
  * What the store has is enough: the rows that were dropped were durable, so what they said is. */
 #include "engine/branches/branches.h"
-#include "engine/outgoing/failover_markers.h"
 #include "engine/outgoing/replicate.h"
+#include "engine/shard/failover_state.h"
 #include "engine/shard/inside.h"
 #include "fiber/probe.h"
 

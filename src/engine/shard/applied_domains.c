@@ -23,10 +23,9 @@
  *   2. When a step is decided, handled == known. */
 #include "engine/shard/applied_domains.h"
 #include "base/check.h"
-#include "engine/shard/handover.h"
+#include "engine/shard/failover_state.h"
 #include "engine/shard/inside.h"
 #include "engine/shard/outbox_state.h"
-#include "engine/shard/outgoing_state.h"
 #include "fiber/clock.h"
 #include "fiber/probe.h"
 #include "route/route.h"

@@ -1,7 +1,7 @@
 /* inside.h - a shard and its tenure: what all files that work inside of them share. Only the files
- * of shard/ and of the rooms above it (outbox/, feed/, outgoing/, incoming/, repair/) include it.
- * What a tenure is made of has a header for each part; what it has of the rooms above is in
- * outbox_state.h, reservations.h, feed_state.h and outgoing_state.h.
+ * of shard/ and of the rooms above it (outbox/, feed/, outgoing/, failover/, incoming/, repair/)
+ * include it. What a tenure is made of has a header for each part; what it has of the rooms above
+ * is in outbox_state.h, reservations.h, feed_state.h, outgoing_state.h and failover_state.h.
  *
  * A *tenure* is one period of ownership: from the commit that raised the range id until the shard
  * is lost or closed. Everything that the owner knows belongs to it, so losing the shard is dropping
@@ -13,6 +13,7 @@
 #include "base/limit.h"
 #include "engine/shard/applied_domains.h"
 #include "engine/shard/checks.h"
+#include "engine/shard/failover_state.h"
 #include "engine/shard/feed_state.h"
 #include "engine/shard/metrics.h"
 #include "engine/shard/outbox_state.h"

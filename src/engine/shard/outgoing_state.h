@@ -48,27 +48,4 @@ void replicate_lose(struct tenure *tenure);
 /* Looks now and then how far clusters are behind; drops what is too much (lag.c). */
 void replicate_watch_fiber(void *tenure);
 
-/* --- markers of failovers (failover_markers.c) ---- */
-
-struct markers {
-    struct list due; /* struct marker; the shard record has the same */
-    uint64_t newest; /* order */
-};
-
-void markers_init(struct tenure *tenure);
-void markers_free(struct tenure *tenure);
-/* What the shard record says; and the other way. */
-void markers_begin(struct tenure *tenure, const STORED(ShardRecord) *record);
-void markers_note(const struct tenure *tenure, STORED(ShardRecord) *record, struct arena *arena);
-/* A change of a domain is being handled: markers that it makes due, if it moved since that
- * notification version, are part of the record from now on. */
-void markers_on_change(struct tenure *tenure, const struct domain *domain, uint64_t before);
-/* Is one of the domain due? */
-bool markers_has(const struct tenure *tenure, const char *domain_id);
-/* Puts those that were heard of up to `order`, behind all that was submitted, and they are due no
- * more. There is room. No yield. */
-void markers_put(struct tenure *tenure, const char *domain_id, uint64_t order, struct arena *arena);
-/* The shard was taken: what the last owner left is gone on with. */
-void markers_resume(struct tenure *tenure);
-
 #endif

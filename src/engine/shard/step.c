@@ -11,7 +11,7 @@
 #include "engine/branches/runs.h"
 #include "engine/shard/applied_domains.h"
 #include "engine/shard/context.h"
-#include "engine/shard/handover.h"
+#include "engine/shard/failover_state.h"
 #include "engine/shard/inside.h"
 #include "engine/shard/outbox_state.h"
 #include "engine/shard/reservations.h"

@@ -1,4 +1,4 @@
-/* failover_markers.c - a domain drains to another cluster: what this shard has to tell of that.
+/* markers.c - a domain drains to another cluster: what this shard has to tell of that.
  *
  * When the change is handled (applied_domains.c), the same batch stores in the shard record that a
  * marker is due: from there on no step of what moved is decided here. Then the open runs are walked
@@ -15,20 +15,27 @@
  * A marker says nothing any more when what moved has moved again: it is dropped. One may be put
  * twice, also if an attribute of the same domain moves before the drain is over: for those who
  * count them that is the same one. */
-#include "engine/outgoing/failover_markers.h"
 #include "base/check.h"
 #include "base/memory.h"
 #include "domain/drain.h"
 #include "engine/outgoing/replicate.h"
 #include "engine/shard/applied_domains.h"
-#include "engine/shard/handover.h"
+#include "engine/shard/failover_state.h"
 #include "engine/shard/inside.h"
-#include "engine/shard/outgoing_state.h"
 #include "fiber/clock.h"
 #include "fiber/probe.h"
 #include "wire/message.h"
 
 #define PAGE_DOMAINS 256
+
+/* One that the rows for other clusters do not have yet. */
+struct marker {
+    struct list node;
+    const char *domain_id, *scope, *name; /* lie behind it; the last two "": the domain itself */
+    int64_t failover_version;
+    int64_t creation_time;
+    uint64_t order; /* in which they were heard of */
+};
 
 void
 markers_check(const struct markers *markers)

@@ -2,7 +2,7 @@
  * is taken over first. See command_take_over. */
 #include "base/check.h"
 #include "domain/active.h"
-#include "engine/shard/handover.h"
+#include "engine/shard/failover_state.h"
 #include "engine/shard/inside.h"
 #include "engine/shard/step_batch.h"
 #include "engine/shard/workflows.h"

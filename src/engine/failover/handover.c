@@ -9,16 +9,15 @@
  * Going on here does not depend on the walk: a run that it does not reach, since the shard is lost,
  * is taken over by its next step or by the events that come for it. A failover marker does: it must
  * be behind every event of the old version, so it is put only when the walk has been through all
- * runs (failover_markers.c), and a walk that failed is repeated for it. */
-#include "engine/shard/handover.h"
+ * runs (markers.c), and a walk that failed is repeated for it. */
 #include "base/check.h"
 #include "base/memory.h"
 #include "domain/active.h"
 #include "engine/shard/applied_domains.h"
 #include "engine/shard/context.h"
+#include "engine/shard/failover_state.h"
 #include "engine/shard/inside.h"
 #include "engine/shard/metrics.h"
-#include "engine/shard/outgoing_state.h"
 #include "engine/shard/workflows.h"
 #include "fiber/clock.h"
 #include "fiber/probe.h"
