@@ -54,6 +54,7 @@ must_use bool forward_policy_find(const char *name, enum forward_policy *policy)
 
 struct access;
 struct archive;
+struct drains;
 struct audit;
 struct engine;
 struct entity_types;
@@ -65,6 +66,7 @@ struct registry;
 
 struct api_options {
     struct domains *domains;
+    struct drains *drains; /* NULL: no progress of graceful failovers is shown */
     const struct cluster_group *group;
     const struct dynamic *dynamic;
     struct engine *engine;

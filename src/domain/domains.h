@@ -261,60 +261,6 @@ must_use struct error *domains_merge_dead_letters(struct domains *domains, uint6
                                                   struct arena *arena,
                                                   struct domain_merged *merged);
 
-/* --- graceful failovers to this cluster (drains.c) ----------------------------------------------
- */
-
-/* A shard of a cluster that a drain waits for has written its marker. */
-struct drain_ready {
-    const char *domain_id;
-    const char *scope, *name; /* both "": the domain itself */
-    int64_t failover_version; /* of the marker */
-    const char *source_cluster;
-    uint32_t source_shard, shard_count; /* of the source */
-    int64_t marker_time;                /* when it was made, wall clock of the source, ns */
-};
-/* Every row before the marker of that source shard is applied. Durable when it returns; a
- * repetition changes nothing; one that no drain waits for (any longer) is dropped. When it was the
- * last one, the drain ends. On loop 0. Yields. Errors: ERR_UNAVAILABLE (the version is not known
- * here yet: try again), the store's. */
-must_use struct error *domains_note_ready(struct domains *domains, const struct drain_ready *ready,
-                                          struct arena *arena);
-/* The marker came, but something before it is parked: `reason` says what, for people. Not counted,
- * until domains_note_ready says otherwise. As above. */
-must_use struct error *domains_note_blocked(struct domains *domains,
-                                            const struct drain_ready *ready, const char *reason,
-                                            struct arena *arena);
-/* A cluster that a drain waits for. */
-struct drain_cluster {
-    const char *name;
-    uint32_t shard_count; /* 0: nothing has come from it, so the number is not known */
-    uint32_t ready_count;
-};
-/* How far a drain to this cluster is. */
-struct drain_progress {
-    bool is_found;            /* else it does not drain to here, and the rest is not set */
-    const char *scope, *name; /* both "": the domain itself */
-    int64_t failover_version, start_time, end_time;
-    struct drain_cluster *clusters; /* those that it waits for */
-    size_t cluster_count;
-    /* By the number of a shard, as Cadence counts: it is ready when it is in every cluster. */
-    uint32_t shard_count; /* of the cluster that has the most; 0: no marker came yet */
-    uint32_t ready_count;
-    uint32_t *pending; /* those that are not */
-    size_t pending_count;
-    const char **missing; /* all that it lacks, for people: "east shard 3: a row is parked" */
-    size_t missing_count;
-};
-/* From any loop. Yields. */
-must_use struct error *domains_read_drain(struct domains *domains, const char *domain_id,
-                                          const char *scope, const char *name, struct arena *arena,
-                                          struct drain_progress *progress);
-/* All drains of a domain to this cluster, without what they lack; in the order of the record. From
- * any loop. Yields. */
-must_use struct error *domains_list_drains(struct domains *domains, const char *domain_id,
-                                           struct arena *arena, struct drain_progress **all,
-                                           size_t *count);
-
 /* --- failover history: any loop; yields
  * --------------------------------------------------------------- */
 

@@ -89,3 +89,14 @@ domain_markers_due(const struct domain *domain, const struct cluster_group *grou
     }
     return count;
 }
+
+bool
+domain_drains_to_here(const struct domain *domain, const struct cluster_group *group)
+{
+    const STORED(DomainRecord) *record = domain->record;
+    for (size_t i = 0; i < record->n_drains; i++) {
+        if (drain_is_to_here(record->drains[i], group))
+            return true;
+    }
+    return false;
+}

@@ -37,11 +37,21 @@ struct drain_marker {
 size_t domain_markers_due(const struct domain *domain, const struct cluster_group *group,
                           struct arena *arena, struct drain_marker **markers);
 
+/* A drain to this cluster that is over. */
+struct drain_end {
+    const char *domain_id, *domain_name;
+    const char *scope, *name;         /* both "": the domain itself */
+    int64_t failover_version;         /* that it made */
+    STORED(FailoverRecord) *failover; /* its entry in the history, with how it ended; NULL: none */
+};
+
 /* The failover version that moved it to where it is; -1: there is no such attribute. The one of the
  * events may be higher: that of the domain itself rises with its attributes, too. */
 int64_t domain_moved_version(const struct domain *domain,
                              const struct cluster_attribute *attribute);
 /* Does the drain end in the cluster `group->current`, and has it not ended? */
 bool drain_is_to_here(const STORED(Drain) *drain, const struct cluster_group *group);
+/* Does the domain, or an attribute of it, have such a drain? */
+bool domain_drains_to_here(const struct domain *domain, const struct cluster_group *group);
 
 #endif

@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "engine/engine.h"
 #include "entity/watchers.h"
+#include "failover/drains.h"
 #include "fiber/clock.h"
 #include "fiber/fiber.h"
 #include "fiber/loop.h"
@@ -32,6 +33,7 @@ struct server {
     struct arena *arena; /* of the server's life */
     const struct cluster_group *group;
     struct domains *domains;
+    struct drains *drains; /* graceful failovers to here */
     struct settings *settings;
     struct system_frame *system; /* the server's own workers */
     struct matching *matching;
@@ -65,6 +67,7 @@ server_check(const struct server *server)
     bool has_engine = atomic_load(&server->engine) != NULL;
     check(server->group != NULL || server->domains == NULL);
     check((server->system == NULL) == (server->matching == NULL));
+    check((server->domains == NULL) == (server->drains == NULL));
     check(server->domains != NULL || server->matching == NULL);
     check(server->matching != NULL || !has_engine);
     check(server->feeder == NULL || server->registry != NULL);
@@ -93,6 +96,12 @@ archival_rule(const struct archive_settings *settings)
     };
 }
 
+static bool
+is_alone(const struct server *server)
+{
+    return server->options.domain_refresh_interval == 0;
+}
+
 static struct error *
 open_domains(struct server *server, const struct archive_settings settings[2], struct arena *arena)
 {
@@ -112,7 +121,16 @@ open_domains(struct server *server, const struct archive_settings settings[2], s
         .is_catching_up = is_catching_up,
         .refresh_interval = server->options.domain_refresh_interval,
     };
-    return domains_open(&options, arena, &server->domains);
+    struct error *err = domains_open(&options, arena, &server->domains);
+    if (err != NULL)
+        return err;
+    server->drains = drains_open(&(struct drains_options){.domains = server->domains,
+                                                          .store = options.store,
+                                                          .group = options.group,
+                                                          .log = options.log,
+                                                          .metrics = options.metrics,
+                                                          .is_alone = is_alone(server)});
+    return NULL;
 }
 
 /* --- engine and matching, through each other's ports ---- */
@@ -179,12 +197,6 @@ worker_wanted(void *context, const char *domain_id, const char *list, enum task_
 {
     struct server *server = context;
     system_wanted(server->system, domain_id, list, type);
-}
-
-static bool
-is_alone(const struct server *server)
-{
-    return server->options.domain_refresh_interval == 0;
 }
 
 static const char *
@@ -353,6 +365,7 @@ open_doors(struct server *server)
                                                       .log = server->options.log});
     server->api = api_new(&(struct api_options){
         .domains = server->domains,
+        .drains = server->drains,
         .group = server->group,
         .dynamic = server->options.dynamic,
         .engine = atomic_load(&server->engine),
@@ -522,6 +535,7 @@ follow_group(struct server *server)
     server->runs_in = runs_in_start(&(struct runs_in_options){
         .engine = atomic_load(&server->engine),
         .domains = server->domains,
+        .drains = server->drains,
         .group = server->group,
         .tls = credentials_peer_tls(server->credentials),
         .tokens = credentials_tokens(server->credentials),
@@ -627,6 +641,8 @@ server_stop(struct server *server, int64_t grace)
         matching_free(server->matching);
     if (server->system != NULL)
         system_free(server->system);
+    if (server->drains != NULL)
+        drains_close(server->drains);
     if (server->domains != NULL)
         domains_close(server->domains);
     settings_close(server->settings);

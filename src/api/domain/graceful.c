@@ -10,6 +10,7 @@
 #include "api/inside.h"
 #include "domain/attributes.h"
 #include "domain/drain.h"
+#include "failover/drains.h"
 #include "fiber/clock.h"
 #include "fiber/probe.h"
 #include "uber/cadence/api/v1/service_domain.pb-c.h"
@@ -134,16 +135,6 @@ check_answer(const struct graceful_inquiry *graceful_inquiry, const struct domai
     return NULL;
 }
 
-static bool
-drains_to_here(const struct domain *domain, const struct cluster_group *group)
-{
-    for (size_t i = 0; i < domain->record->n_drains; i++) {
-        if (drain_is_to_here(domain->record->drains[i], group))
-            return true;
-    }
-    return false;
-}
-
 static struct error *
 check_clusters(const struct graceful_inquiry *pattern)
 {
@@ -151,7 +142,7 @@ check_clusters(const struct graceful_inquiry *pattern)
     const char *domain_name = pattern->domain_name;
     const struct domain *domain = domains_find_name(options->domains, domain_name);
     if (domain == NULL || !domain->record->domain->is_global_domain ||
-        drains_to_here(domain, options->group))
+        domain_drains_to_here(domain, options->group))
         return NULL; /* domain/ refuses it */
     const char **names = NULL;
     size_t count = list_clusters(domain, options->group, pattern->arena, &names);
@@ -307,10 +298,9 @@ graceful_show(struct rpc_call *call, const struct domain *domain, API(Domain) *s
     const struct api_options *options = &api_of(call)->options;
     struct drain_progress *all = NULL;
     size_t count = 0;
-    if (!drains_to_here(domain, options->group))
+    if (options->drains == NULL || !domain_drains_to_here(domain, options->group))
         return NULL;
-    struct error *err =
-        domains_list_drains(options->domains, domain->id, call->arena, &all, &count);
+    struct error *err = drains_list(options->drains, domain->id, call->arena, &all, &count);
     if (err != NULL || count == 0)
         return err;
     API(FailoverInfo) *info = show_first(&all[0], call->arena);

@@ -18,6 +18,7 @@
 #include "api/worker/worker.h"
 #include "base/check.h"
 #include "base/memory.h"
+#include "domain/drain.h"
 #include "engine/engine.h"
 #include "fiber/probe.h"
 #include "uber/cadence/api/v1/service_workflow.pb-c.h"
@@ -354,7 +355,7 @@ find_active(struct rpc_call *call, const struct subject *subject, struct hold_su
     home_lookup_end(call, &lookup, active.status != ACTIVE_UNKNOWN_ATTRIBUTE);
     found->status = active.status;
     found->cluster_name = arena_text(call->arena, active.cluster_name);
-    if (found->is_unknown && domain != NULL && hold_is_draining_to_here(api, domain))
+    if (found->is_unknown && domain != NULL && domain_drains_to_here(domain, api->options.group))
         found->status = ACTIVE_PENDING; /* what is not here may come yet */
     found->is_outside = found->is_unknown && domain != NULL &&
                         !is_member(domain, api->options.group->current->name);

@@ -38,15 +38,6 @@ hold_is_draining(const struct domain *domain)
     return domain->record->n_drains > 0;
 }
 
-bool
-hold_is_draining_to_here(const struct api *api, const struct domain *domain)
-{
-    for (size_t i = 0; i < domain->record->n_drains; i++)
-        if (drain_is_to_here(domain->record->drains[i], api->options.group))
-            return true;
-    return false;
-}
-
 static void
 begin_hold(struct hold *hold, struct rpc_call *call)
 {

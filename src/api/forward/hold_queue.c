@@ -50,7 +50,8 @@ find_destination(const struct hold *hold)
     if (domain == NULL)
         return (struct destination){0};
     if (hold->subject.is_unknown)
-        return (struct destination){.is_pending = hold_is_draining_to_here(hold->api, domain)};
+        return (struct destination){.is_pending =
+                                        domain_drains_to_here(domain, hold->api->options.group)};
     struct active_cluster active =
         domains_active_run(domains, domain, &hold->subject.attribute, hold->subject.last_version);
     bool is_elsewhere = active.status == ACTIVE_ELSEWHERE && !hold->is_passed_on;

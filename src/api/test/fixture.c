@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "failover/drains.h"
 #include "settings/settings.h"
 #include "wire/names.h"
 
@@ -98,6 +99,10 @@ open_owners(struct fixture *fixture)
                                       .visibility_archival = archival};
     open_archive(fixture);
     EXPECT_OK(domains_open(&domains, fixture->arena, &fixture->domains));
+    fixture->drains = drains_open(&(struct drains_options){.domains = fixture->domains,
+                                                           .store = fixture->store,
+                                                           .group = fixture->group,
+                                                           .is_alone = true});
     EXPECT_OK(settings_open(fixture->store, fixture->dynamic, fixture->arena, &fixture->settings));
     fixture->matching =
         matching_new(&(struct matching_options){.store = fixture->store,
@@ -155,6 +160,7 @@ open_door(struct fixture *fixture, const char *address)
                                 .sink = log_keep,
                                 .context = fixture};
     fixture->api = api_new(&(struct api_options){.domains = fixture->domains,
+                                                 .drains = fixture->drains,
                                                  .group = fixture->group,
                                                  .dynamic = fixture->dynamic,
                                                  .engine = fixture->engine,
@@ -274,6 +280,7 @@ fixture_close(struct fixture *fixture)
     matching_free(fixture->matching);
     if (fixture->system.free != NULL)
         fixture->system.free(fixture->system.context);
+    drains_close(fixture->drains);
     domains_close(fixture->domains);
     settings_close(fixture->settings);
     store_close(fixture->store);

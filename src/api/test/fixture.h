@@ -40,6 +40,7 @@ struct fixture {
     struct metrics *metrics;
     struct store *store;
     struct domains *domains;
+    struct drains *drains;
     struct settings *settings;
     struct matching *matching;
     struct visibility *visibility;

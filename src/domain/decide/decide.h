@@ -11,7 +11,7 @@
 #include "base/uuid.h"
 #include "cluster/group.h"
 #include "domain/archival.h"
-#include "domain/domain.h"
+#include "domain/drain.h"
 #include "uber/cadence/admin/v1/replication.pb-c.h"
 #include "uber/cadence/admin/v1/service.pb-c.h"
 #include "uber/cadence/api/v1/service_domain.pb-c.h"
@@ -91,14 +91,7 @@ domain_decide_isolation(const struct domain *current,
                         struct arena *arena, struct domain_decision *decision);
 
 /* A graceful failover to this cluster is over: all shards of its source are ready, or it is time.
- */
-struct drain_end {
-    const char *domain_id;
-    const char *scope, *name;         /* both "": the domain itself */
-    int64_t failover_version;         /* that it made */
-    STORED(FailoverRecord) *failover; /* its entry in the history, with how it ended; NULL: none */
-};
-/* What was pending is active; nothing changes if it is no longer pending, or with another version.
+ * What was pending is active; nothing changes if it is no longer pending, or with another version.
  */
 must_use struct error *domain_decide_drained(const struct domain *current,
                                              const struct drain_end *end,

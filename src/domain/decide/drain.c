@@ -118,17 +118,6 @@ check_attribute(const struct attributes *known, const struct attribute *requeste
     return NULL;
 }
 
-static bool
-drains_to_here(const struct domain *domain, const struct cluster_group *group)
-{
-    const STORED(DomainRecord) *record = domain->record;
-    for (size_t i = 0; i < record->n_drains; i++) {
-        if (drain_is_to_here(record->drains[i], group))
-            return true;
-    }
-    return false;
-}
-
 struct error *
 decide_check_graceful(const struct domain *current, const struct move *move,
                       const struct domain_rules *rules, struct arena *arena)
@@ -139,7 +128,7 @@ decide_check_graceful(const struct domain *current, const struct move *move,
     /* Of a domain with attributes these move gracefully, not the default. */
     if (moves_itself ? wanted.count > 0 || domain->active_clusters != NULL : wanted.count == 0)
         return error_new(arena, ERR_BAD_REQUEST, REFUSE_NOTHING_MOVES);
-    if (drains_to_here(current, rules->group))
+    if (domain_drains_to_here(current, rules->group))
         return error_new(arena, ERR_BAD_REQUEST, REFUSE_CONCURRENT);
     struct attributes known = attributes_read(domain->active_clusters, arena);
     struct error *err = NULL;

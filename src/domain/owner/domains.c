@@ -49,7 +49,6 @@ domains_open(const struct domains_options *options, struct arena *arena, struct 
     }
     check(opened->writer != NULL && opened->is_loaded && list_is_empty(&opened->undurable));
     show_version(opened);
-    drains_open(opened);
     if (options->refresh_interval > 0) {
         latch_add(&opened->fibers, 1);
         opened->refresher = fiber_start("domains-refresh", domains_refresh, opened);
@@ -74,7 +73,6 @@ domains_close(struct domains *domains)
     fiber_cond_broadcast(&domains->grew);
     if (domains->refresher != NULL)
         fiber_cancel(domains->refresher);
-    drains_stop(domains);
     latch_wait(&domains->fibers);
     check(!domains->is_reloading);
     if (domains->writer != NULL)
@@ -88,7 +86,6 @@ domains_close(struct domains *domains)
         domain_cache_free(&domains->domain_caches[i]);
     domain_cache_free(&domains->newest);
     follow_free(domains);
-    drains_free(domains);
     memory_free(domains->listeners_by_loop);
     domain_isolation_free(domains);
     memory_free(domains);

@@ -74,6 +74,58 @@ domains_list_failovers(struct domains *domains, const char *domain_id, struct sl
     return err;
 }
 
+/* --- how graceful failovers ended ---------------------------------------------------------------
+ */
+
+/* Does the entry say how a drain of it ended? */
+static bool
+has_outcome(const STORED(FailoverRecord) *failover, const char *scope, const char *name)
+{
+    for (size_t i = 0; i < failover->n_outcomes; i++) {
+        const STORED(DrainOutcome) *outcome = failover->outcomes[i];
+        if (strcmp(outcome->scope, scope) == 0 && strcmp(outcome->name, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void
+add_outcome(STORED(FailoverRecord) *failover, STORED(DrainOutcome) *outcome, struct arena *arena)
+{
+    check(!CHECK_DEEPLY || !has_outcome(failover, outcome->scope, outcome->name));
+    STORED(DrainOutcome) **all =
+        arena_zalloc(arena, failover->n_outcomes + 1, sizeof(STORED(DrainOutcome) *));
+    for (size_t i = 0; i < failover->n_outcomes; i++)
+        all[i] = failover->outcomes[i];
+    all[failover->n_outcomes++] = outcome;
+    failover->outcomes = all;
+}
+
+struct error *
+domains_find_drained(struct domains *domains, const char *domain_id, const STORED(Drain) *drain,
+                     STORED(DrainOutcome) *outcome, struct arena *arena,
+                     STORED(FailoverRecord) **failover)
+{
+    STORED(FailoverRecord) named = {.domain_id = (char *)domain_id,
+                                    .failover_version = drain->domain_failover_version,
+                                    .created_time = drain->start_time,
+                                    .id = drain->failover_id};
+    bool is_found = false;
+    struct slice bytes;
+    *failover = NULL;
+    struct error *err = store_get(domains->options.store, PARTITION_OF_DOMAINS, ROW_DOMAIN_FAILOVER,
+                                  failover_key(&named, arena), arena, &is_found, &bytes);
+    if (err != NULL || !is_found)
+        return err;
+    STORED(FailoverRecord) *record = NULL;
+    err = message_decode_as(arena, ERR_CORRUPT, STORED_TYPE(failover_record), bytes, &record);
+    if (err != NULL || has_outcome(record, drain->scope, drain->name))
+        return err;
+    add_outcome(record, outcome, arena);
+    *failover = record;
+    return NULL;
+}
+
 /* --- entering -----------------------------------------------------------------------------------
  */
 
@@ -92,9 +144,9 @@ add_ends(STORED(FailoverRecord) *known, const STORED(FailoverRecord) *replicated
     check(known->failover_version == replicated->failover_version);
     for (size_t i = 0; i < replicated->n_outcomes; i++) {
         STORED(DrainOutcome) *outcome = replicated->outcomes[i];
-        if (failover_has_outcome(known, outcome->scope, outcome->name))
+        if (has_outcome(known, outcome->scope, outcome->name))
             continue;
-        failover_add_outcome(known, outcome, arena);
+        add_outcome(known, outcome, arena);
         is_new = true;
     }
     return is_new;

@@ -19,6 +19,7 @@
 #include "domain/decide/decide.h"
 #include "domain/domain_cache.h"
 #include "domain/domains.h"
+#include "domain/drain_end.h"
 #include "fiber/loop.h"
 #include "fiber/sync.h"
 
@@ -59,7 +60,6 @@ struct domains {
     struct cluster_isolation *groups; /* one per loop, which owns it */
     struct fiber_mutex regrouping;    /* held to change them */
     struct gauge *version_gauge; /* the notification version; NULL: no metrics, or not read yet */
-    struct drains *drains;       /* graceful failovers to here; NULL before they are read */
     unsigned loops;
     struct loop_listeners *listeners_by_loop; /* one per loop, beside its cache */
     struct domain_cache domain_caches[];      /* one per loop: what is durable */
@@ -133,15 +133,6 @@ struct change_request {
  * 0. Yields. */
 void change_request_run(struct change_request *change_request);
 
-/* Makes a batch durable that changes no domain and leaves the guard as it is; `fill` writes its
- * steps, without a yield, and may run again when another host was faster. On loop 0. Yields.
- * Errors: as the changers of domains.h. */
-must_use struct error *domains_write(struct domains *domains,
-                                     void (*fill)(void *context, struct batch *batch),
-                                     void *context, struct arena *arena);
-/* Waits until all that was decided so far is durable. Yields. */
-must_use struct error *domains_wait_newest(struct domains *domains, struct arena *arena);
-
 /* --- isolation.c
  * ------------------------------------------------------------------------------------
  */
@@ -152,23 +143,14 @@ void domain_isolation_free(struct domains *domains);
 /* Looks whether another host changed the cluster's. On loop 0. Yields. */
 must_use struct error *domain_isolation_refresh(struct domains *domains, struct arena *arena);
 
-/* --- drains.c ------------------------------------------------------------------------------------
+/* --- drain_end.c ---------------------------------------------------------------------------------
  */
 
-/* Follows the graceful failovers to here, once the domains have been read. On loop 0. */
-void drains_open(struct domains *domains);
-/* No handling begins from now on; the fiber ends soon (latch `fibers`). */
-void drains_stop(struct domains *domains);
-void drains_free(struct domains *domains);
 /* Leaves a row for each drain to here that the next record no longer has: its outcome is entered
  * in the history later, even if this host crashes. `before` NULL: there was no such domain. */
 void batch_add_left(struct batch *batch, const struct domain *before, const struct domain *next,
                     const struct cluster_group *group, int64_t now);
-/* Does the entry say how a drain of it ended? Adds that. */
-bool failover_has_outcome(const STORED(FailoverRecord) *failover, const char *scope,
-                          const char *name);
-void failover_add_outcome(STORED(FailoverRecord) *failover, STORED(DrainOutcome) *outcome,
-                          struct arena *arena);
+
 /* --- entities.c ----------------------------------------------------------------------------------
  */
 
@@ -246,9 +228,6 @@ must_use struct error *apply_try(struct domains *domains, const char *source,
 void domains_start_reload(struct domains *domains);
 /* Reads what is not known yet and opens the writer. Yields. */
 must_use struct error *domains_load(struct domains *domains, struct arena *arena);
-/* Reads what other hosts wrote, if they did; *guard is the store's. Yields. */
-must_use struct error *domains_read_others(struct domains *domains, struct arena *arena,
-                                           uint64_t *guard);
 /* Looks for changes by other hosts from time to time; a fiber. */
 void domains_refresh(void *argument);
 

@@ -31,15 +31,6 @@ extern const struct cluster cluster_pair_group[CLUSTER_PAIR_GROUP_SIZE];
 
 /* Runs a test on so many loops, with two fresh clusters (cluster_pair_linux.c). */
 void cluster_pair_run(unsigned loops, void (*test)(struct cluster_pair *cluster_pair));
-/* The same in a simulation (cluster_pair_sim.c). */
-void cluster_pair_simulate(void (*test)(struct cluster_pair *cluster_pair));
-/* The same, and the host crashes right after west wrote a row for which is_last() holds, whatever
- * else is under way: `before` never returns. It starts again on what its stores have, for `after`.
- */
-void cluster_pair_simulate_crash(void (*before)(struct cluster_pair *cluster_pair),
-                                 bool (*is_last)(enum row_kind kind, struct slice value,
-                                                 struct arena *arena),
-                                 void (*after)(struct cluster_pair *cluster_pair));
 /* Opens both on what their stores have: those that crashed. */
 void cluster_pair_restart(struct cluster_pair *cluster_pair);
 void cluster_pair_open(struct cluster_pair *cluster_pair);

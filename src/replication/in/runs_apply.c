@@ -191,6 +191,7 @@ applier_new(const struct applier_options *options)
     applier->options = *options;
     applier->world = (struct apply_world){.engine = options->world.engine,
                                           .domains = options->world.domains,
+                                          .drains = options->world.drains,
                                           .group = options->world.group,
                                           .client = options->client};
     applier->queues = map_new();

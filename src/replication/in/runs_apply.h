@@ -60,6 +60,7 @@ enum applied {
 struct apply_world {
     struct engine *engine;
     struct domains *domains;
+    struct drains *drains;
     const struct cluster_group *group;
     struct grpc_client *client; /* to the source */
 };

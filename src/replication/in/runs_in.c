@@ -67,6 +67,7 @@ world_of(const struct run_source *run_source)
     const struct runs_in_options *options = &run_source->in->options;
     return (struct apply_world){.engine = options->engine,
                                 .domains = options->domains,
+                                .drains = options->drains,
                                 .group = options->group,
                                 .client = run_source->base.client};
 }

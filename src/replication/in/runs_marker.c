@@ -7,6 +7,7 @@
  * domain has recorded it, durably, or does not wait for it (any more). */
 #include "base/check.h"
 #include "domain/drain.h"
+#include "failover/drains.h"
 #include "fiber/probe.h"
 #include "replication/in/runs_apply.h"
 #include "wire/message.h"
@@ -102,8 +103,8 @@ note(const struct apply_world *world, const struct marker_origin *origin,
         .shard_count = origin->shard_count,
         .marker_time = err == NULL && created.is_set ? created.value : 0,
     };
-    return blocking != NULL ? domains_note_blocked(world->domains, &ready, blocking, arena)
-                            : domains_note_ready(world->domains, &ready, arena);
+    return blocking != NULL ? drains_note_blocked(world->drains, &ready, blocking, arena)
+                            : drains_note_ready(world->drains, &ready, arena);
 }
 
 /* Does the domain wait for this marker, or will it once it learns of the failover? A marker that

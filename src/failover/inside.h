@@ -1,14 +1,15 @@
-/* drains.h - graceful failovers to this cluster, from inside. Only drains*.c include it.
+/* inside.h - the coordinator of graceful failovers from inside. Only files of failover/ include it.
  *
- * drains.c follows the domains and decides when a drain is over; drains_note.c is notified of the
- * source's shards; drains_rows.c knows the rows, drains_left.c those of drains that something else
- * ended. All on loop 0. */
-#ifndef CADENZA_DOMAIN_OWNER_DRAINS_H
-#define CADENZA_DOMAIN_OWNER_DRAINS_H
+ * coordinator.c follows the domains and decides when a drain is over; ready.c is told which shards
+ * are ready, and says how far a drain is; rows.c knows the rows, left.c those of drains that
+ * something else ended. All on loop 0. */
+#ifndef CADENZA_FAILOVER_INSIDE_H
+#define CADENZA_FAILOVER_INSIDE_H
 
-#include "base/metrics.h"
-#include "domain/drain.h"
-#include "domain/owner/inside.h"
+#include "base/list.h"
+#include "domain/drain_end.h"
+#include "failover/drains.h"
+#include "fiber/sync.h"
 
 /* What is known of one shard. */
 struct drain_shard {
@@ -43,11 +44,13 @@ struct pending {
 };
 
 struct drains {
-    struct domains *domains;
+    struct drains_options options;
     struct list pending; /* struct pending */
     struct domain_listener listener;
     struct fiber_cond changed; /* for the fiber */
     struct fiber *fiber;
+    struct latch fibers; /* that one */
+    bool is_closing;
     bool is_woken; /* something changed since the fiber last looked */
     uint64_t round;
     bool is_swept; /* rows that are no longer needed have been deleted */
@@ -67,7 +70,7 @@ void drains_wake(struct drains *drains);
  * so. */
 void drains_check(const struct drains *drains);
 
-/* --- drains_pending.c --------------------------------------------------------------------------
+/* --- pending.c ---------------------------------------------------------------------------------
  */
 
 /* One reference, for the list. */
@@ -94,46 +97,31 @@ void pending_enter(struct pending *pending, struct drain_source *source, uint32_
 const char **pending_list_missing(const struct pending *pending, struct arena *arena,
                                   size_t *count);
 
-/* --- drains_rows.c -----------------------------------------------------------------------------
+/* --- rows.c ------------------------------------------------------------------------------------
  */
 
 #define DRAIN_SHARD_FORMAT 1
 #define DRAIN_SHARDS_MAX   (1u << 20) /* more than any cluster has */
 
-/* The beginning of the keys of a drain. */
-struct slice drain_key(const char *domain_id, const char *scope, const char *name,
-                       int64_t failover_version, struct arena *arena);
-/* Of one shard. */
+/* Puts the row of one shard. */
 void batch_add_drain_shard(struct batch *batch, const struct pending *pending,
                            const struct drain_source *source, uint32_t shard,
                            const STORED(DrainShardRecord) *record);
-void batch_delete_drain(struct batch *batch, const struct pending *pending);
 /* Reads the rows of a drain into it. Yields. */
-must_use struct error *pending_read(struct domains *domains, struct pending *pending,
+must_use struct error *pending_read(struct drains *drains, struct pending *pending,
                                     struct arena *arena);
 /* How the drain ends, with what is ready and what is missing at this moment. */
 STORED(DrainOutcome) *pending_outcome(const struct pending *pending, STORED(DrainEnd) end,
                                       struct arena *arena);
-/* The entry of the history, with that outcome; NULL: there is none, or it has one already.
- * Yields; what is noted meanwhile is not in the outcome. */
-must_use struct error *pending_report(struct domains *domains, const struct pending *pending,
-                                      STORED(DrainOutcome) *outcome, struct arena *arena,
-                                      STORED(FailoverRecord) **failover);
 
-/* --- drains_left.c -----------------------------------------------------------------------------
+/* --- left.c ------------------------------------------------------------------------------------
  */
-
-#define DRAIN_LEFT_FORMAT 1
 
 /* Is a row, by the rest of its key behind that of the drain, one that says how it ended? */
 bool drain_left_is(struct slice rest, struct arena *arena);
 /* Enters what it says. */
 must_use struct error *pending_enter_left(struct pending *pending, struct slice value,
                                           struct arena *arena);
-/* Of one that something else ended: makes `failover`, its entry in the history with the outcome,
- * durable (NULL: there is nothing to enter) and deletes its rows. Yields. */
-must_use struct error *pending_write_report(struct domains *domains, const struct pending *pending,
-                                            STORED(FailoverRecord) *failover, struct arena *arena);
 /* Deletes rows of drains that no host waits for any longer; those that ended and were not reported
  * are added to the list, as over. Yields. */
 must_use struct error *drains_sweep(struct drains *drains, struct arena *arena);

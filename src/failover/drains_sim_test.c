@@ -7,7 +7,7 @@
 #include "base/test.h"
 #include "domain/active.h"
 #include "domain/drain.h"
-#include "domain/test/cluster_pair.h"
+#include "failover/test/drain_pair.h"
 #include "fiber/clock.h"
 #include "fiber/fiber.h"
 #include "fiber/probe.h"
@@ -87,10 +87,10 @@ note(struct cluster_pair *cluster_pair, uint32_t shard)
 {
     struct drain_ready ready = ready_of(cluster_pair, shard, version(cluster_pair));
     EXPECT_OK(
-        domains_note_ready(cluster_pair_domains(cluster_pair, WEST), &ready, cluster_pair->arena));
+        drains_note_ready(drain_pair_drains(cluster_pair, WEST), &ready, cluster_pair->arena));
     ready.source_cluster = "south";
     EXPECT_OK(
-        domains_note_ready(cluster_pair_domains(cluster_pair, WEST), &ready, cluster_pair->arena));
+        drains_note_ready(drain_pair_drains(cluster_pair, WEST), &ready, cluster_pair->arena));
     sleep_for(cluster_pair, NS_PER_MS);
 }
 
@@ -98,9 +98,9 @@ static struct drain_progress
 progress_of(struct cluster_pair *cluster_pair)
 {
     struct drain_progress progress;
-    EXPECT_OK(domains_read_drain(cluster_pair_domains(cluster_pair, WEST),
-                                 orders_in(cluster_pair_domains(cluster_pair, WEST))->id, "", "",
-                                 cluster_pair->arena, &progress));
+    EXPECT_OK(drains_read(drain_pair_drains(cluster_pair, WEST),
+                          orders_in(cluster_pair_domains(cluster_pair, WEST))->id, "", "",
+                          cluster_pair->arena, &progress));
     return progress;
 }
 
@@ -194,7 +194,7 @@ play_complete(struct cluster_pair *cluster_pair)
 TEST(drains, end_when_every_shard_of_the_source_is_ready_each_counted_once, "F-016", "F-025",
      "F-026", "F-029", "F-032", "F-034")
 {
-    cluster_pair_simulate(play_complete);
+    drain_pair_simulate(play_complete);
 }
 
 /* --- one cluster is silent ---- */
@@ -205,8 +205,8 @@ play_silent(struct cluster_pair *cluster_pair)
     begin_first(cluster_pair);
     for (uint32_t i = 0; i < SHARDS; i++) {
         struct drain_ready ready = ready_of(cluster_pair, i, version(cluster_pair));
-        EXPECT_OK(domains_note_ready(cluster_pair_domains(cluster_pair, WEST), &ready,
-                                     cluster_pair->arena));
+        EXPECT_OK(
+            drains_note_ready(drain_pair_drains(cluster_pair, WEST), &ready, cluster_pair->arena));
     }
     struct drain_progress progress = progress_of(cluster_pair), *all = NULL;
     size_t count = 0;
@@ -214,9 +214,9 @@ play_silent(struct cluster_pair *cluster_pair)
     EXPECT_EQ(progress.pending_count, SHARDS);
     EXPECT_EQ(progress.clusters[0].ready_count, SHARDS);
     EXPECT_EQ(progress.clusters[1].shard_count, 0);
-    EXPECT_OK(domains_list_drains(cluster_pair_domains(cluster_pair, WEST),
-                                  orders_in(cluster_pair_domains(cluster_pair, WEST))->id,
-                                  cluster_pair->arena, &all, &count));
+    EXPECT_OK(drains_list(drain_pair_drains(cluster_pair, WEST),
+                          orders_in(cluster_pair_domains(cluster_pair, WEST))->id,
+                          cluster_pair->arena, &all, &count));
     EXPECT_EQ(count, 1);
     EXPECT_EQ(all[0].ready_count, 0);
     EXPECT_EQ(all[0].failover_version, version(cluster_pair));
@@ -234,7 +234,7 @@ play_silent(struct cluster_pair *cluster_pair)
 
 TEST(drains, count_a_cluster_from_which_nothing_came_as_not_ready)
 {
-    cluster_pair_simulate(play_silent);
+    drain_pair_simulate(play_silent);
 }
 
 /* --- in the middle everything stops ---- */
@@ -246,7 +246,7 @@ play_restart(struct cluster_pair *cluster_pair)
     for (uint32_t i = 0; i < SHARDS; i++) {
         EXPECT_EQ(status(cluster_pair), ACTIVE_PENDING);
         note(cluster_pair, i);
-        cluster_pair_reopen(cluster_pair, WEST);
+        drain_pair_reopen(cluster_pair, WEST);
         sleep_for(cluster_pair, NS_PER_MS);
     }
     EXPECT_EQ(status(cluster_pair), ACTIVE_HERE);
@@ -255,7 +255,7 @@ play_restart(struct cluster_pair *cluster_pair)
 
 TEST(drains, go_on_after_every_restart_where_they_were, "F-035", "F-036")
 {
-    cluster_pair_simulate(play_restart);
+    drain_pair_simulate(play_restart);
 }
 
 /* --- the time is up ---- */
@@ -267,8 +267,8 @@ play_timeout(struct cluster_pair *cluster_pair)
     note(cluster_pair, 0);
     note(cluster_pair, 3);
     struct drain_ready dead_lettered = ready_of(cluster_pair, 2, 1);
-    EXPECT_OK(domains_note_blocked(cluster_pair_domains(cluster_pair, WEST), &dead_lettered,
-                                   "a row of w is parked", cluster_pair->arena));
+    EXPECT_OK(drains_note_blocked(drain_pair_drains(cluster_pair, WEST), &dead_lettered,
+                                  "a row of w is parked", cluster_pair->arena));
     EXPECT_EQ(progress_of(cluster_pair).missing_count, 4);
     EXPECT_TEXT(progress_of(cluster_pair).missing[1], "east shard 2: a row of w is parked");
     int64_t end = progress_of(cluster_pair).end_time;
@@ -293,19 +293,16 @@ play_timeout(struct cluster_pair *cluster_pair)
 
 TEST(drains, end_with_their_time_and_list_which_shards_were_missing, "F-027", "F-028", "F-041")
 {
-    cluster_pair_simulate(play_timeout);
+    drain_pair_simulate(play_timeout);
 }
 
 static void
 play_late_restart(struct cluster_pair *cluster_pair)
 {
     begin_first(cluster_pair);
-    struct side *side = &cluster_pair->side[WEST];
-    domains_close(side->domains); /* nobody is there when its time is up */
+    drain_pair_stop(cluster_pair, WEST); /* nobody is there when its time is up */
     sleep_for(cluster_pair, 2 * TIMEOUT_S * NS_PER_S);
-    struct domains_options options = {
-        .store = side->store, .group = &side->group, .dynamic = cluster_pair->dynamic};
-    EXPECT_OK(domains_open(&options, cluster_pair->arena, &side->domains));
+    drain_pair_start(cluster_pair, WEST);
     sleep_for(cluster_pair, NS_PER_MS);
     EXPECT_EQ(status(cluster_pair), ACTIVE_HERE);
     expect_end(cluster_pair, CADENZA__STORAGE__V1__DRAIN_END__DRAIN_END_TIMED_OUT);
@@ -313,7 +310,7 @@ play_late_restart(struct cluster_pair *cluster_pair)
 
 TEST(drains, whose_time_was_up_while_nobody_ran_end_at_the_start)
 {
-    cluster_pair_simulate(play_late_restart);
+    drain_pair_simulate(play_late_restart);
 }
 
 /* --- something else ends it ---- */
@@ -332,7 +329,7 @@ play_force(struct cluster_pair *cluster_pair)
 
 TEST(drains, are_completed_by_force_with_the_version_that_they_have, "F-038")
 {
-    cluster_pair_simulate(play_force);
+    drain_pair_simulate(play_force);
 }
 
 static void
@@ -350,13 +347,11 @@ play_superseded(struct cluster_pair *cluster_pair)
     begin(cluster_pair);
     EXPECT_EQ(version(cluster_pair), 11);
     struct drain_ready old = ready_of(cluster_pair, 2, 1), new = ready_of(cluster_pair, 2, 21);
-    EXPECT_OK(
-        domains_note_ready(cluster_pair_domains(cluster_pair, WEST), &old, cluster_pair->arena));
+    EXPECT_OK(drains_note_ready(drain_pair_drains(cluster_pair, WEST), &old, cluster_pair->arena));
     EXPECT_EQ(progress_of(cluster_pair).ready_count, 0);
     /* What is newer than all that is known here is another host's doing: try again. */
-    EXPECT_KIND(
-        domains_note_ready(cluster_pair_domains(cluster_pair, WEST), &new, cluster_pair->arena),
-        ERR_UNAVAILABLE);
+    EXPECT_KIND(drains_note_ready(drain_pair_drains(cluster_pair, WEST), &new, cluster_pair->arena),
+                ERR_UNAVAILABLE);
     for (uint32_t i = 0; i < SHARDS; i++)
         note(cluster_pair, i);
     EXPECT_EQ(status(cluster_pair), ACTIVE_HERE);
@@ -365,7 +360,7 @@ play_superseded(struct cluster_pair *cluster_pair)
 
 TEST(drains, of_an_older_version_count_for_nothing, "F-030", "F-037")
 {
-    cluster_pair_simulate(play_superseded);
+    drain_pair_simulate(play_superseded);
 }
 
 /* The row that says how a drain ended. With it the coordinator begins to work, and the seed decides
@@ -437,8 +432,8 @@ play_superseded_and_gone(struct cluster_pair *cluster_pair)
 
 TEST(drains, that_something_else_ended_say_how_after_a_crash_in_between)
 {
-    cluster_pair_simulate_crash(play_until_forced, is_end_left, play_forced_and_gone);
-    cluster_pair_simulate_crash(play_until_superseded, is_end_left, play_superseded_and_gone);
+    drain_pair_simulate_crash(play_until_forced, is_end_left, play_forced_and_gone);
+    drain_pair_simulate_crash(play_until_superseded, is_end_left, play_superseded_and_gone);
 }
 
 /* --- what is left behind ---- */
@@ -462,7 +457,7 @@ play_sweep(struct cluster_pair *cluster_pair)
     batch_put(batch, ROW_DOMAIN_DRAIN, key_end(&key), slice_text("old"));
     EXPECT_OK(store_commit(store, batch, guard, cluster_pair->arena));
     EXPECT_EQ(count_rows(cluster_pair), 3);
-    cluster_pair_reopen(cluster_pair, WEST);
+    drain_pair_reopen(cluster_pair, WEST);
     sleep_for(cluster_pair, NS_PER_MS);
     EXPECT_EQ(count_rows(cluster_pair), 2);
     EXPECT_EQ(status(cluster_pair), ACTIVE_PENDING);
@@ -471,7 +466,7 @@ play_sweep(struct cluster_pair *cluster_pair)
 /* Nothing is kept of a drain that is over (Cadence: for an hour). */
 TEST(drains, that_are_over_leave_no_rows_behind, "F-031")
 {
-    cluster_pair_simulate(play_sweep);
+    drain_pair_simulate(play_sweep);
 }
 
 /* --- two hosts on one store ---- */
@@ -483,19 +478,23 @@ play_twins(struct cluster_pair *cluster_pair)
     struct store *stores[2];
     cluster_pair_register(cluster_pair, EAST, "orders", true);
     cluster_pair_replicate(cluster_pair, EAST);
-    domains_close(side->domains);
-    struct domains *twins[2] = {cluster_pair_open_twin(cluster_pair, WEST, &stores[0]),
-                                cluster_pair_open_twin(cluster_pair, WEST, &stores[1])};
+    drain_pair_stop(cluster_pair, WEST);
+    struct domains *twins[2];
+    struct drains *drains[2];
+    for (int i = 0; i < 2; i++) {
+        twins[i] = cluster_pair_open_twin(cluster_pair, WEST, &stores[i]);
+        drains[i] = drain_pair_open_twin(cluster_pair, WEST, twins[i], stores[i]);
+    }
     side->domains = twins[0];
     begin(cluster_pair);
     uint64_t before = domains_notification_version(twins[0]);
     for (uint32_t i = 0; i < 2 * SHARDS; i++) {
         struct drain_ready ready = ready_of(cluster_pair, i / 2, 1);
         ready.source_cluster = i % 2 == 0 ? "east" : "south";
-        struct error *err = domains_note_ready(twins[i % 2], &ready, cluster_pair->arena);
+        struct error *err = drains_note_ready(drains[i % 2], &ready, cluster_pair->arena);
         while (err != NULL && err->kind == ERR_UNAVAILABLE) { /* it has not heard of it */
             sleep_for(cluster_pair, NS_PER_S);
-            err = domains_note_ready(twins[i % 2], &ready, cluster_pair->arena);
+            err = drains_note_ready(drains[i % 2], &ready, cluster_pair->arena);
         }
         EXPECT_OK(err);
     }
@@ -506,16 +505,15 @@ play_twins(struct cluster_pair *cluster_pair)
         EXPECT_EQ(domains_notification_version(twins[i]), before + 1);
     }
     expect_end(cluster_pair, CADENZA__STORAGE__V1__DRAIN_END__DRAIN_END_COMPLETE);
-    domains_close(twins[1]);
-    store_close(stores[1]);
-    domains_close(twins[0]);
-    store_close(stores[0]);
-    struct domains_options options = {
-        .store = side->store, .group = &side->group, .dynamic = cluster_pair->dynamic};
-    EXPECT_OK(domains_open(&options, cluster_pair->arena, &side->domains));
+    for (int i = 1; i >= 0; i--) {
+        drains_close(drains[i]);
+        domains_close(twins[i]);
+        store_close(stores[i]);
+    }
+    drain_pair_start(cluster_pair, WEST);
 }
 
 TEST(drains, are_ended_once_by_two_hosts_that_hear_of_different_shards)
 {
-    cluster_pair_simulate(play_twins);
+    drain_pair_simulate(play_twins);
 }

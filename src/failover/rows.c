@@ -1,4 +1,4 @@
-/* drains_rows.c - what the store has of graceful failovers to here. See drains.h.
+/* rows.c - what the store has of graceful failovers to here. See inside.h.
  *
  * One row per shard of another cluster, so that hosts of this one that are notified of different
  * shards never overwrite each other:
@@ -6,38 +6,21 @@
  *   domain-drain   domain id, scope, name, failover version, cluster, shard → DrainShardRecord
  *
  * They are deleted by the commit that ends the drain, or, if something else ended it, by the one
- * that reports it (drains_left.c). */
+ * that reports it (domain/drain_end.h). */
 #include "base/check.h"
-#include "domain/owner/drains.h"
+#include "failover/inside.h"
 #include "fiber/clock.h"
-#include "store/key.h"
 #include "wire/message.h"
 
 #define PAGE_ROWS 1000
-
-struct slice
-drain_key(const char *domain_id, const char *scope, const char *name, int64_t failover_version,
-          struct arena *arena)
-{
-    struct key_writer key;
-    key_begin(&key, arena);
-    key_text(&key, slice_text(domain_id));
-    key_text(&key, slice_text(scope));
-    key_text(&key, slice_text(name));
-    key_i64(&key, failover_version);
-    return key_end(&key);
-}
 
 static struct slice
 shard_key(const struct pending *pending, const struct drain_source *source, uint32_t shard,
           struct arena *arena)
 {
-    struct key_writer key;
-    key_begin(&key, arena);
-    key_text(&key, slice_text(pending->domain_id));
-    key_text(&key, slice_text(pending->drain->scope));
-    key_text(&key, slice_text(pending->drain->name));
-    key_i64(&key, pending->drain->failover_version);
+    const STORED(Drain) *drain = pending->drain;
+    struct key_writer key = drain_key_begin(pending->domain_id, drain->scope, drain->name,
+                                            drain->failover_version, arena);
     key_text(&key, slice_text(source->cluster_name));
     key_u64(&key, shard);
     return key_end(&key);
@@ -53,14 +36,6 @@ batch_add_drain_shard(struct batch *batch, const struct pending *pending,
     check(record->is_ready == (record->blocked[0] == '\0'));
     batch_put(batch, ROW_DOMAIN_DRAIN, shard_key(pending, source, shard, batch->arena),
               message_encode(batch->arena, &record->base));
-}
-
-void
-batch_delete_drain(struct batch *batch, const struct pending *pending)
-{
-    check(pending->key.length > 0); /* else the rows of all drains would go */
-    batch_delete_range(batch, ROW_DOMAIN_DRAIN, pending->key,
-                       key_after_prefix(pending->key, batch->arena));
 }
 
 /* --- reading ------------------------------------------------------------------------------------
@@ -90,14 +65,14 @@ enter_row(struct pending *pending, const struct row *row, struct arena *arena)
 }
 
 struct error *
-pending_read(struct domains *domains, struct pending *pending, struct arena *arena)
+pending_read(struct drains *drains, struct pending *pending, struct arena *arena)
 {
     struct scan scan = {.partition = PARTITION_OF_DOMAINS,
                         .kind = ROW_DOMAIN_DRAIN,
                         .from = pending->key,
                         .to = key_after_prefix(pending->key, arena)};
     struct rows rows;
-    struct error *err = store_scan(domains->options.store, &scan, arena, &rows);
+    struct error *err = store_scan(drains->options.store, &scan, arena, &rows);
     for (size_t i = 0; err == NULL && i < rows.count; i++)
         err = enter_row(pending, &rows.row[i], arena);
     if (err == NULL)
@@ -143,54 +118,4 @@ pending_outcome(const struct pending *pending, STORED(DrainEnd) end, struct aren
             outcome->missing_shards[outcome->n_missing_shards++] = i;
     }
     return outcome;
-}
-
-bool
-failover_has_outcome(const STORED(FailoverRecord) *failover, const char *scope, const char *name)
-{
-    for (size_t i = 0; i < failover->n_outcomes; i++) {
-        const STORED(DrainOutcome) *outcome = failover->outcomes[i];
-        if (strcmp(outcome->scope, scope) == 0 && strcmp(outcome->name, name) == 0)
-            return true;
-    }
-    return false;
-}
-
-void
-failover_add_outcome(STORED(FailoverRecord) *failover, STORED(DrainOutcome) *outcome,
-                     struct arena *arena)
-{
-    check(!CHECK_DEEPLY || !failover_has_outcome(failover, outcome->scope, outcome->name));
-    STORED(DrainOutcome) **all =
-        arena_zalloc(arena, failover->n_outcomes + 1, sizeof(STORED(DrainOutcome) *));
-    for (size_t i = 0; i < failover->n_outcomes; i++)
-        all[i] = failover->outcomes[i];
-    all[failover->n_outcomes++] = outcome;
-    failover->outcomes = all;
-}
-
-struct error *
-pending_report(struct domains *domains, const struct pending *pending,
-               STORED(DrainOutcome) *outcome, struct arena *arena,
-               STORED(FailoverRecord) **failover)
-{
-    const STORED(Drain) *drain = pending->drain;
-    STORED(FailoverRecord) named = {.domain_id = (char *)pending->domain_id,
-                                    .failover_version = drain->domain_failover_version,
-                                    .created_time = drain->start_time,
-                                    .id = drain->failover_id};
-    bool is_found = false;
-    struct slice bytes;
-    *failover = NULL;
-    struct error *err = store_get(domains->options.store, PARTITION_OF_DOMAINS, ROW_DOMAIN_FAILOVER,
-                                  failover_key(&named, arena), arena, &is_found, &bytes);
-    if (err != NULL || !is_found)
-        return err;
-    STORED(FailoverRecord) *record = NULL;
-    err = message_decode_as(arena, ERR_CORRUPT, STORED_TYPE(failover_record), bytes, &record);
-    if (err != NULL || failover_has_outcome(record, drain->scope, drain->name))
-        return err;
-    failover_add_outcome(record, outcome, arena);
-    *failover = record;
-    return NULL;
 }

@@ -1,9 +1,9 @@
-/* drains_pending.c - one graceful failover to here, in memory: for whom it waits, and what it
- * lacks. See drains.h. */
+/* pending.c - one graceful failover to here, in memory: for whom it waits, and what it
+ * lacks. See inside.h. */
 #include <string.h>
 
 #include "base/check.h"
-#include "domain/owner/drains.h"
+#include "failover/inside.h"
 #include "wire/message.h"
 
 struct pending *
@@ -57,13 +57,15 @@ pending_new(const char *domain_id, const char *domain_name, const STORED(Drain) 
     struct error *err =
         message_decode(arena, STORED_TYPE(drain), message_encode(arena, &drain->base), &copy);
     check(err == NULL);
+    struct key_writer key =
+        drain_key_begin(domain_id, drain->scope, drain->name, drain->failover_version, arena);
     *pending = (struct pending){
         .references = 1,
         .arena = arena,
         .domain_id = arena_text(arena, domain_id),
         .domain_name = arena_text(arena, domain_name),
         .drain = copy,
-        .key = drain_key(domain_id, drain->scope, drain->name, drain->failover_version, arena),
+        .key = key_end(&key),
         .sources = arena_zalloc(arena, drain->n_waits_for + 1, sizeof(struct drain_source)),
         .source_count = drain->n_waits_for,
     };

@@ -1,6 +1,7 @@
-/* cluster_pair_sim.c - both clusters in a simulation, where time is virtual. See cluster_pair.h. */
+/* drain_pair.c - see drain_pair.h. */
+#include "failover/test/drain_pair.h"
+
 #include "base/test.h"
-#include "domain/test/cluster_pair.h"
 #include "fiber/clock.h"
 #include "fiber/sim/world.h"
 
@@ -12,9 +13,62 @@ struct scene {
     bool (*is_last)(enum row_kind kind, struct slice value, struct arena *arena);
     struct cluster_pair
         cluster_pair; /* outlives a crash of the host, though not what is in its memory */
+    struct drains *drains[2];
     bool has_crashed;
     bool has_last; /* that row is durable */
 };
+
+struct drains *
+drain_pair_drains(struct cluster_pair *cluster_pair, int side)
+{
+    return container_of(cluster_pair, struct scene, cluster_pair)->drains[side];
+}
+
+static void
+open_drains(struct cluster_pair *cluster_pair, int side)
+{
+    struct scene *scene = container_of(cluster_pair, struct scene, cluster_pair);
+    const struct side *of = &cluster_pair->side[side];
+    scene->drains[side] =
+        drains_open(&(struct drains_options){.domains = of->domains,
+                                             .store = of->store,
+                                             .group = &of->group,
+                                             .metrics = side == WEST ? cluster_pair->metrics : NULL,
+                                             .is_alone = true});
+}
+
+struct drains *
+drain_pair_open_twin(struct cluster_pair *cluster_pair, int side, struct domains *domains,
+                     struct store *store)
+{
+    return drains_open(&(struct drains_options){
+        .domains = domains, .store = store, .group = &cluster_pair->side[side].group});
+}
+
+void
+drain_pair_reopen(struct cluster_pair *cluster_pair, int side)
+{
+    drains_close(drain_pair_drains(cluster_pair, side));
+    cluster_pair_reopen(cluster_pair, side);
+    open_drains(cluster_pair, side);
+}
+
+void
+drain_pair_stop(struct cluster_pair *cluster_pair, int side)
+{
+    drains_close(drain_pair_drains(cluster_pair, side));
+    domains_close(cluster_pair->side[side].domains);
+}
+
+void
+drain_pair_start(struct cluster_pair *cluster_pair, int side)
+{
+    struct side *of = &cluster_pair->side[side];
+    struct domains_options options = {
+        .store = of->store, .group = &of->group, .dynamic = cluster_pair->dynamic};
+    EXPECT_OK(domains_open(&options, cluster_pair->arena, &of->domains));
+    open_drains(cluster_pair, side);
+}
 
 /* Of a commit of west that became durable. */
 static void
@@ -39,7 +93,11 @@ run_fiber(void *argument)
     else
         cluster_pair_open(cluster_pair);
     memory_base_watch(cluster_pair->side[WEST].base, (struct memory_watch){see_row, scene});
+    for (int side = EAST; side <= WEST; side++)
+        open_drains(cluster_pair, side);
     scene->test(cluster_pair);
+    for (int side = EAST; side <= WEST; side++)
+        drains_close(scene->drains[side]);
     cluster_pair_close(cluster_pair);
 }
 
@@ -79,7 +137,7 @@ play_to_end(struct world *world, struct scene *scene)
 }
 
 void
-cluster_pair_simulate(void (*test)(struct cluster_pair *cluster_pair))
+drain_pair_simulate(void (*test)(struct cluster_pair *cluster_pair))
 {
     struct world *world = world_new(.seed = test_seed(0));
     struct scene scene = {.host = world_add_host(world, "server", 2), .test = test};
@@ -87,10 +145,10 @@ cluster_pair_simulate(void (*test)(struct cluster_pair *cluster_pair))
 }
 
 void
-cluster_pair_simulate_crash(void (*before)(struct cluster_pair *cluster_pair),
-                            bool (*is_last)(enum row_kind kind, struct slice value,
-                                            struct arena *arena),
-                            void (*after)(struct cluster_pair *cluster_pair))
+drain_pair_simulate_crash(void (*before)(struct cluster_pair *cluster_pair),
+                          bool (*is_last)(enum row_kind kind, struct slice value,
+                                          struct arena *arena),
+                          void (*after)(struct cluster_pair *cluster_pair))
 {
     struct world *world = world_new(.seed = test_seed(0));
     struct scene scene = {

@@ -1,5 +1,5 @@
-/* drains.c - the coordinator: graceful failovers to this cluster, from their beginning to their
- * end. See domains.h.
+/* coordinator.c - graceful failovers to this cluster, from their beginning to their end. See
+ * drains.h.
  *
  * What there is to do follows from the store alone: a record says that a thing is pending here,
  * until when and with which version; rows say which shards of the source are ready. So a host that
@@ -9,16 +9,19 @@
  *
  * One fiber waits for the first of: all shards of some drain ready, some drain's time is up, some
  * drain taken out of its record by something else (a move by force, or a newer version). */
-#include "domain/owner/drains.h"
-
 #include "base/check.h"
 #include "base/memory.h"
+#include "domain/active.h"
+#include "domain/domain_cache.h"
+#include "failover/inside.h"
 #include "fiber/clock.h"
+#include "fiber/loop.h"
 #include "fiber/probe.h"
 #include "wire/message.h"
 
 #define RETRY_DELAY    NS_PER_S /* after an error of the store */
 #define MISSING_LOGGED 32
+#define PAGE_DOMAINS   256
 
 /* --- following the domains ----------------------------------------------------------------------
  */
@@ -40,7 +43,6 @@ drains_find(struct drains *drains, const char *domain_id, const char *scope, con
 void
 drains_check(const struct drains *drains)
 {
-    check(drains->domains->drains == drains);
     list_each(node, &drains->pending) {
         const struct pending *pending = list_entry(node, struct pending, node);
         if (!CHECK_DEEPLY)
@@ -73,7 +75,7 @@ gauge_markers(const struct drains *drains)
 static void
 follow_domain(struct drains *drains, const struct domain *domain)
 {
-    const struct domains_options *options = &drains->domains->options;
+    const struct drains_options *options = &drains->options;
     bool has_changed = false, is_deleted = domain_cache_is_deleted(domain);
     check(loop_index(loop_self()) == 0);
     list_each(node, &drains->pending) {
@@ -111,32 +113,6 @@ on_change(struct domain_listener *listener, const struct domain_notification *no
 
 /* --- the end ------------------------------------------------------------------------------------
  */
-
-struct drain_ending {
-    struct drain_end end;
-    const struct pending *pending;
-    bool is_done; /* it is this that ended it */
-};
-
-static struct error *
-decide_drained(const struct change_request *change_request, const struct domain_rules *rules,
-               const struct domain_moment *moment, struct domain_decision *decision)
-{
-    struct drain_ending *drain_ending = (struct drain_ending *)change_request->request;
-    const struct domain *current =
-        domain_cache_find_id(&change_request->domains->newest, drain_ending->end.domain_id);
-    struct error *err = domain_decide_drained(current, &drain_ending->end, rules, moment,
-                                              change_request->arena, decision);
-    drain_ending->is_done = err == NULL && decision->what == DOMAIN_UPDATED;
-    return err;
-}
-
-static void
-add_deletes(const struct change_request *change_request, struct batch *batch)
-{
-    const struct drain_ending *drain_ending = change_request->request;
-    batch_delete_drain(batch, drain_ending->pending);
-}
 
 static const char *
 join_missing(const STORED(DrainOutcome) *outcome, struct arena *arena)
@@ -178,7 +154,7 @@ log_end(struct drains *drains, const struct pending *pending, const STORED(Drain
           : end == CADENZA__STORAGE__V1__DRAIN_END__DRAIN_END_TIMED_OUT ? "drain_timed_out"
           : end == CADENZA__STORAGE__V1__DRAIN_END__DRAIN_END_FORCED    ? "drain_forced"
                                                                         : "drain_superseded");
-    log_at(drains->domains->options.log,
+    log_at(drains->options.log,
            end == CADENZA__STORAGE__V1__DRAIN_END__DRAIN_END_TIMED_OUT ? LOG_WARN : LOG_INFO,
            words[end], log_text("domain", pending->domain_name), log_text("scope", drain->scope),
            log_text("attribute", drain->name),
@@ -205,36 +181,32 @@ forget(struct drains *drains, struct pending *pending)
     gauge_markers(drains);
 }
 
+static struct drain_end
+end_of_pending(const struct pending *pending)
+{
+    return (struct drain_end){.domain_id = pending->domain_id,
+                              .domain_name = pending->domain_name,
+                              .scope = pending->drain->scope,
+                              .name = pending->drain->name,
+                              .failover_version = pending->drain->failover_version};
+}
+
 /* All are ready, or its time is up: what was pending becomes active. */
 static struct error *
-finish(struct drains *drains, struct pending *pending, STORED(DrainEnd) end, struct arena *arena)
+finish(struct drains *drains, struct pending *pending, STORED(DrainEnd) how, struct arena *arena)
 {
-    struct domains *domains = drains->domains;
-    const STORED(Drain) *drain = pending->drain;
+    struct domains *domains = drains->options.domains;
     check(!pending->is_over);
-    check(end == CADENZA__STORAGE__V1__DRAIN_END__DRAIN_END_TIMED_OUT || pending_is_ready(pending));
-    struct drain_ending drain_ending = {.pending = pending,
-                                        .end = {.domain_id = pending->domain_id,
-                                                .scope = drain->scope,
-                                                .name = drain->name,
-                                                .failover_version = drain->failover_version}};
-    STORED(DrainOutcome) *outcome = pending_outcome(pending, end, arena);
-    struct error *err =
-        pending_report(domains, pending, outcome, arena, &drain_ending.end.failover);
-    if (err != NULL)
+    check(how == CADENZA__STORAGE__V1__DRAIN_END__DRAIN_END_TIMED_OUT || pending_is_ready(pending));
+    struct drain_end end = end_of_pending(pending);
+    bool is_done = false;
+    STORED(DrainOutcome) *outcome = pending_outcome(pending, how, arena);
+    struct error *err = domains_find_drained(domains, pending->domain_id, pending->drain, outcome,
+                                             arena, &end.failover);
+    if (err == NULL)
+        err = domains_end_drain(domains, &end, arena, &is_done);
+    if (err != NULL || !is_done) /* another host was faster: it is over all the same */
         return err;
-    struct change_request change_request = {.domains = domains,
-                                            .name = pending->domain_name,
-                                            .request = &drain_ending,
-                                            .decide = decide_drained,
-                                            .add = add_deletes,
-                                            .reports_end = true,
-                                            .arena = arena};
-    change_request_run(&change_request);
-    domain_drop(change_request.changed);
-    if (change_request.err != NULL ||
-        !drain_ending.is_done) /* another host was faster: it is over all the same */
-        return change_request.err;
     log_end(drains, pending, outcome, arena);
     forget(drains, pending);
     return NULL;
@@ -242,17 +214,15 @@ finish(struct drains *drains, struct pending *pending, STORED(DrainEnd) end, str
 
 /* Is it active here, with the version that the drain made? */
 static bool
-is_in_effect(struct drains *drains, const struct pending *pending)
+is_in_effect(const struct drains *drains, const struct pending *pending)
 {
-    struct domains *domains = drains->domains;
-    const struct domain *domain =
-        domain_cache_find_id(&domains->domain_caches[0], pending->domain_id);
+    const struct domain *domain = domains_find_id(drains->options.domains, pending->domain_id);
     const STORED(Drain) *drain = pending->drain;
     struct cluster_attribute attribute = {drain->scope[0] == '\0' ? NULL : drain->scope,
                                           drain->name};
     if (domain == NULL)
         return false;
-    struct active_cluster active = domain_active(domain, &attribute, domains->options.group);
+    struct active_cluster active = domain_active(domain, &attribute, drains->options.group);
     return active.status == ACTIVE_HERE &&
            domain_moved_version(domain, &attribute) == drain->failover_version;
 }
@@ -260,7 +230,7 @@ is_in_effect(struct drains *drains, const struct pending *pending)
 /* How it ended: as the row says that was left with its end, unless another host has reported and
  * deleted that. */
 static STORED(DrainEnd)
-end_of(struct drains *drains, const struct pending *pending)
+end_of(const struct drains *drains, const struct pending *pending)
 {
     if (pending->end != 0)
         return pending->end;
@@ -272,17 +242,19 @@ end_of(struct drains *drains, const struct pending *pending)
 static struct error *
 report_late(struct drains *drains, struct pending *pending, struct arena *arena)
 {
+    struct domains *domains = drains->options.domains;
+    struct drain_end end = end_of_pending(pending);
     check(pending->is_over);
-    STORED(FailoverRecord) *failover = NULL;
-    struct error *err = pending_read(drains->domains, pending, arena);
+    struct error *err = pending_read(drains, pending, arena);
     STORED(DrainOutcome) *outcome = pending_outcome(pending, end_of(drains, pending), arena);
     if (err == NULL)
-        err = pending_report(drains->domains, pending, outcome, arena, &failover);
+        err = domains_find_drained(domains, pending->domain_id, pending->drain, outcome, arena,
+                                   &end.failover);
     if (err == NULL)
-        err = pending_write_report(drains->domains, pending, failover, arena);
+        err = domains_report_drain(domains, &end, arena);
     if (err != NULL)
         return err;
-    if (failover != NULL)
+    if (end.failover != NULL)
         log_end(drains, pending, outcome, arena);
     forget(drains, pending);
     return NULL;
@@ -300,7 +272,7 @@ handle(struct drains *drains, struct pending *pending, struct arena *arena)
     if (pending->is_over)
         return report_late(drains, pending, arena);
     if (!pending->is_read)
-        err = pending_read(drains->domains, pending, arena);
+        err = pending_read(drains, pending, arena);
     gauge_markers(drains);
     if (err != NULL || pending->is_over)
         return err;
@@ -335,7 +307,7 @@ handle_all(struct drains *drains, struct arena *arena)
     drains_check(drains);
     drains->round++; /* one that ends leaves the list, and others may come meanwhile */
     struct pending *pending = NULL;
-    while (err == NULL && !drains->domains->is_closing && (pending = next_of(drains)) != NULL) {
+    while (err == NULL && !drains->is_closing && (pending = next_of(drains)) != NULL) {
         pending_take(pending);
         pending->round = drains->round;
         err = handle(drains, pending, arena);
@@ -362,20 +334,19 @@ static void
 coordinate(void *argument)
 {
     struct drains *drains = argument;
-    struct domains *domains = drains->domains;
     enum wake wake = WAKE_READY;
-    while (!domains->is_closing && wake != WAKE_CANCELLED) {
+    while (!drains->is_closing && wake != WAKE_CANCELLED) {
         scoped(arena_drop) struct arena *arena = arena_new(0);
         struct error *err = handle_all(drains, arena);
         if (err != NULL)
-            log_warn(domains->options.log,
-                     "Handling graceful failovers failed, trying again later.", log_error(err));
+            log_warn(drains->options.log, "Handling graceful failovers failed, trying again later.",
+                     log_error(err));
         int64_t next = err != NULL ? clock_monotonic() + RETRY_DELAY : next_time(drains);
-        if (!domains->is_closing && !drains->is_woken)
+        if (!drains->is_closing && !drains->is_woken)
             wake = fiber_cond_wait(&drains->changed, next);
         drains->is_woken = false;
     }
-    latch_done(&domains->fibers);
+    latch_done(&drains->fibers);
 }
 
 void
@@ -391,7 +362,7 @@ drains_wake(struct drains *drains)
 static void
 make_metrics(struct drains *drains)
 {
-    struct metrics *metrics = drains->domains->options.metrics;
+    struct metrics *metrics = drains->options.metrics;
     if (metrics == NULL)
         return;
     drains->metrics.completed = metrics_counter(
@@ -414,41 +385,44 @@ make_metrics(struct drains *drains)
         NULL);
 }
 
-void
-drains_open(struct domains *domains)
+/* What the domains have by now. */
+static void
+follow_all(struct drains *drains)
 {
-    check(domains->drains == NULL && domains->is_loaded);
+    struct domain *found[PAGE_DOMAINS];
+    size_t count = 0;
+    do {
+        const char *last = count == 0 ? "" : found[count - 1]->name;
+        count = domains_list(drains->options.domains, last, found, PAGE_DOMAINS);
+        for (size_t i = 0; i < count; i++)
+            follow_domain(drains, found[i]);
+    } while (count == PAGE_DOMAINS);
+}
+
+struct drains *
+drains_open(const struct drains_options *options)
+{
+    check(options->domains != NULL && options->store != NULL && options->group != NULL);
     struct drains *drains = memory_zalloc(1, sizeof *drains);
-    drains->domains = domains;
+    drains->options = *options;
     list_init(&drains->pending);
     fiber_cond_init(&drains->changed);
-    domains->drains = drains;
     make_metrics(drains);
-    struct tree_row *row = tree_at_least(domains->domain_caches[0].names, slice_text(""));
-    for (; row != NULL; row = tree_next(row))
-        follow_domain(drains, row->value);
+    follow_all(drains);
     drains->listener.on_change = on_change;
-    domains_listen(domains, &drains->listener);
-    latch_add(&domains->fibers, 1);
-    drains->fiber = fiber_start("domains-drains", coordinate, drains);
+    domains_listen(options->domains, &drains->listener);
+    latch_init(&drains->fibers, 1);
+    drains->fiber = fiber_start("drains", coordinate, drains);
+    return drains;
 }
 
 void
-drains_stop(struct domains *domains)
+drains_close(struct drains *drains)
 {
-    if (domains->drains == NULL)
-        return;
-    check(domains->is_closing);
-    fiber_cancel(domains->drains->fiber);
-}
-
-void
-drains_free(struct domains *domains)
-{
-    struct drains *drains = domains->drains;
-    if (drains == NULL)
-        return;
-    check(domains->is_closing);
+    check(loop_index(loop_self()) == 0 && !drains->is_closing);
+    drains->is_closing = true;
+    fiber_cancel(drains->fiber);
+    latch_wait(&drains->fibers);
     domains_unlisten(&drains->listener);
     while (!list_is_empty(&drains->pending)) {
         struct pending *pending = list_entry(drains->pending.next, struct pending, node);

@@ -1,11 +1,12 @@
-/* drains_note.c - what the shards of a source report, and how far a drain is. See drains.h and
- * domains.h.
+/* ready.c - what the shards of a source report, and how far a drain is. See drains.h.
  *
  * A shard counts once, and only for the version that is pending here: an older drain is over, and a
  * version that is newer than anything known here was decided by another host of this cluster, and
  * this host has not read it yet. Memory changes only after the row is durable. */
 #include "base/check.h"
-#include "domain/owner/drains.h"
+#include "domain/active.h"
+#include "failover/inside.h"
+#include "fiber/loop.h"
 #include "fiber/probe.h"
 #include "route/route.h"
 #include "wire/message.h"
@@ -36,19 +37,18 @@ fill_note(void *context, struct batch *batch)
 
 /* *pending is NULL if no drain waits for it. */
 static struct error *
-find_pending(struct domains *domains, const struct drain_ready *ready, struct arena *arena,
+find_pending(struct drains *drains, const struct drain_ready *ready, struct arena *arena,
              struct pending **pending)
 {
-    struct drains *drains = domains->drains;
-    const struct domain *domain =
-        domain_cache_find_id(&domains->domain_caches[0], ready->domain_id);
+    struct domains *domains = drains->options.domains;
+    const struct domain *domain = domains_find_id(domains, ready->domain_id);
     *pending =
         drains_find(drains, ready->domain_id, ready->scope, ready->name, ready->failover_version);
     if (*pending != NULL || domain == NULL)
         return NULL;
     struct cluster_attribute attribute = {ready->scope[0] == '\0' ? NULL : ready->scope,
                                           ready->name};
-    struct active_cluster active = domain_active(domain, &attribute, domains->options.group);
+    struct active_cluster active = domain_active(domain, &attribute, drains->options.group);
     if (ready->failover_version <= active.failover_version)
         return NULL;
     uint64_t guard = 0;
@@ -87,19 +87,19 @@ enter_noted(struct drains *drains, struct pending *pending, const struct marker_
         drains->is_swept = false;
     else
         pending_enter(pending, noted->source, noted->shard, noted->record);
-    if (drains->domains->options.refresh_interval > 0)
+    if (!drains->options.is_alone)
         pending->is_read = false; /* other hosts note shards, too */
     drains_wake(drains);
 }
 
 static struct error *
-note(struct domains *domains, const struct drain_ready *ready, const char *reason,
+note(struct drains *drains, const struct drain_ready *ready, const char *reason,
      struct arena *arena)
 {
-    check(loop_index(loop_self()) == 0 && domains->drains != NULL);
-    struct drains *drains = domains->drains;
+    check(loop_index(loop_self()) == 0 && !drains->is_closing);
+    struct domains *domains = drains->options.domains;
     struct pending *pending = NULL;
-    struct error *err = find_pending(domains, ready, arena, &pending);
+    struct error *err = find_pending(drains, ready, arena, &pending);
     if (err != NULL)
         return err;
     struct drain_source *source =
@@ -124,24 +124,24 @@ note(struct domains *domains, const struct drain_ready *ready, const char *reaso
 }
 
 struct error *
-domains_note_ready(struct domains *domains, const struct drain_ready *ready, struct arena *arena)
+drains_note_ready(struct drains *drains, const struct drain_ready *ready, struct arena *arena)
 {
-    return note(domains, ready, NULL, arena);
+    return note(drains, ready, NULL, arena);
 }
 
 struct error *
-domains_note_blocked(struct domains *domains, const struct drain_ready *ready, const char *reason,
-                     struct arena *arena)
+drains_note_blocked(struct drains *drains, const struct drain_ready *ready, const char *reason,
+                    struct arena *arena)
 {
     check(reason[0] != '\0');
-    return note(domains, ready, reason, arena);
+    return note(drains, ready, reason, arena);
 }
 
 /* --- how far it is ------------------------------------------------------------------------------
  */
 
 struct drain_query {
-    struct domains *domains;
+    struct drains *drains;
     const char *domain_id, *scope, *name;
     struct arena *arena;
     struct drain_progress *progress; /* one, or an array */
@@ -163,12 +163,12 @@ progress_of(const STORED(Drain) *drain, struct arena *arena)
 
 /* Yields: what the rows say, if other hosts may have written some. */
 static struct error *
-measure(struct domains *domains, struct pending *pending, struct arena *arena,
+measure(struct drains *drains, struct pending *pending, struct arena *arena,
         struct drain_progress *progress)
 {
     struct error *err = NULL;
-    if (!pending->is_read || domains->options.refresh_interval > 0)
-        err = pending_read(domains, pending, arena);
+    if (!pending->is_read || !drains->options.is_alone)
+        err = pending_read(drains, pending, arena);
     pending_measure(pending, arena, progress);
     return err;
 }
@@ -178,32 +178,31 @@ static void
 answer(void *argument)
 {
     struct drain_query *drain_query = argument;
-    struct domains *domains = drain_query->domains;
+    struct drains *drains = drain_query->drains;
     struct drain_progress *progress = drain_query->progress;
-    const struct domain *domain =
-        domain_cache_find_id(&domains->domain_caches[0], drain_query->domain_id);
+    const struct domain *domain = domains_find_id(drains->options.domains, drain_query->domain_id);
     struct cluster_attribute attribute = {drain_query->scope[0] == '\0' ? NULL : drain_query->scope,
                                           drain_query->name};
     const STORED(Drain) *drain = domain == NULL ? NULL : domain_find_drain(domain, &attribute);
-    if (drain == NULL || !drain_is_to_here(drain, domains->options.group))
+    if (drain == NULL || !drain_is_to_here(drain, drains->options.group))
         return;
     *progress = progress_of(drain, drain_query->arena);
-    struct pending *pending = drains_find(domains->drains, domain->id, drain->scope, drain->name,
-                                          drain->failover_version);
+    struct pending *pending =
+        drains_find(drains, domain->id, drain->scope, drain->name, drain->failover_version);
     if (pending == NULL)
         return;
     pending_take(pending);
-    drain_query->err = measure(domains, pending, drain_query->arena, progress);
+    drain_query->err = measure(drains, pending, drain_query->arena, progress);
     progress->missing = pending_list_missing(pending, drain_query->arena, &progress->missing_count);
     pending_drop(pending);
 }
 
 struct error *
-domains_read_drain(struct domains *domains, const char *domain_id, const char *scope,
-                   const char *name, struct arena *arena, struct drain_progress *progress)
+drains_read(struct drains *drains, const char *domain_id, const char *scope, const char *name,
+            struct arena *arena, struct drain_progress *progress)
 {
     *progress = (struct drain_progress){0};
-    struct drain_query drain_query = {.domains = domains,
+    struct drain_query drain_query = {.drains = drains,
                                       .domain_id = domain_id,
                                       .scope = scope,
                                       .name = name,
@@ -217,7 +216,7 @@ static size_t
 count_drains(const struct drain_query *drain_query)
 {
     size_t count = 0;
-    list_each(node, &drain_query->domains->drains->pending) {
+    list_each(node, &drain_query->drains->pending) {
         const struct pending *pending = list_entry(node, struct pending, node);
         count += !pending->is_over && strcmp(pending->domain_id, drain_query->domain_id) == 0;
     }
@@ -229,10 +228,10 @@ static void
 answer_all(void *argument)
 {
     struct drain_query *drain_query = argument;
-    struct domains *domains = drain_query->domains;
+    struct drains *drains = drain_query->drains;
     size_t most = count_drains(drain_query);
     struct pending **found = arena_zalloc(drain_query->arena, most + 1, sizeof(struct pending *));
-    list_each(node, &domains->drains->pending) {
+    list_each(node, &drains->pending) {
         struct pending *pending = list_entry(node, struct pending, node);
         if (!pending->is_over && strcmp(pending->domain_id, drain_query->domain_id) == 0)
             found[drain_query->count++] = pending_take(pending);
@@ -244,16 +243,16 @@ answer_all(void *argument)
         drain_query->progress[i] = progress_of(found[i]->drain, drain_query->arena);
         if (drain_query->err == NULL)
             drain_query->err =
-                measure(domains, found[i], drain_query->arena, &drain_query->progress[i]);
+                measure(drains, found[i], drain_query->arena, &drain_query->progress[i]);
         pending_drop(found[i]);
     }
 }
 
 struct error *
-domains_list_drains(struct domains *domains, const char *domain_id, struct arena *arena,
-                    struct drain_progress **all, size_t *count)
+drains_list(struct drains *drains, const char *domain_id, struct arena *arena,
+            struct drain_progress **all, size_t *count)
 {
-    struct drain_query drain_query = {.domains = domains, .domain_id = domain_id, .arena = arena};
+    struct drain_query drain_query = {.drains = drains, .domain_id = domain_id, .arena = arena};
     struct error *err = route_to_domains(answer_all, &drain_query, arena);
     *all = drain_query.progress;
     *count = drain_query.count;
