@@ -36,6 +36,8 @@ struct drain_ready {
     uint32_t source_shard, shard_count; /* of the source */
     int64_t marker_time;                /* when it was made, wall clock of the source, ns */
 };
+/* Is the marker waited for, or will it be once this cluster learns of the failover? No yield. */
+bool drains_await(const struct drains *drains, const struct drain_ready *ready);
 /* Every row before the marker of that source shard is applied. Durable when it returns; a
  * repetition changes nothing; one that no drain waits for (any longer) is dropped. When it was the
  * last one, the drain ends. On loop 0. Yields. Errors: ERR_UNAVAILABLE (the version is not known

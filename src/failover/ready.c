@@ -35,6 +35,14 @@ fill_note(void *context, struct batch *batch)
     batch_add_drain_shard(batch, note->pending, note->source, note->shard, note->record);
 }
 
+/* What moves: without a scope, the domain itself. */
+static struct cluster_attribute
+attribute_of(const char *scope, const char *name)
+{
+    bool has_scope = scope[0] != '\0';
+    return (struct cluster_attribute){has_scope ? scope : NULL, has_scope ? name : NULL};
+}
+
 /* *pending is NULL if no drain waits for it. */
 static struct error *
 find_pending(struct drains *drains, const struct drain_ready *ready, struct arena *arena,
@@ -46,8 +54,7 @@ find_pending(struct drains *drains, const struct drain_ready *ready, struct aren
         drains_find(drains, ready->domain_id, ready->scope, ready->name, ready->failover_version);
     if (*pending != NULL || domain == NULL)
         return NULL;
-    struct cluster_attribute attribute = {ready->scope[0] == '\0' ? NULL : ready->scope,
-                                          ready->name};
+    struct cluster_attribute attribute = attribute_of(ready->scope, ready->name);
     struct active_cluster active = domain_active(domain, &attribute, drains->options.group);
     if (ready->failover_version <= active.failover_version)
         return NULL;
@@ -90,6 +97,22 @@ enter_noted(struct drains *drains, struct pending *pending, const struct marker_
     if (!drains->options.is_alone)
         pending->is_read = false; /* other hosts note shards, too */
     drains_wake(drains);
+}
+
+bool
+drains_await(const struct drains *drains, const struct drain_ready *ready)
+{
+    const struct cluster_group *group = drains->options.group;
+    const struct domain *domain = domains_find_id(drains->options.domains, ready->domain_id);
+    struct cluster_attribute attribute = attribute_of(ready->scope, ready->name);
+    if (domain == NULL ||
+        cluster_group_of_version(group, ready->failover_version) != group->current)
+        return false;
+    if (domain_active(domain, &attribute, group).failover_version < ready->failover_version)
+        return true;
+    const STORED(Drain) *drain = domain_find_drain(domain, &attribute);
+    return drain != NULL && drain->failover_version == ready->failover_version &&
+           drain_is_to_here(drain, group);
 }
 
 static struct error *
@@ -181,8 +204,7 @@ answer(void *argument)
     struct drains *drains = drain_query->drains;
     struct drain_progress *progress = drain_query->progress;
     const struct domain *domain = domains_find_id(drains->options.domains, drain_query->domain_id);
-    struct cluster_attribute attribute = {drain_query->scope[0] == '\0' ? NULL : drain_query->scope,
-                                          drain_query->name};
+    struct cluster_attribute attribute = attribute_of(drain_query->scope, drain_query->name);
     const STORED(Drain) *drain = domain == NULL ? NULL : domain_find_drain(domain, &attribute);
     if (drain == NULL || !drain_is_to_here(drain, drains->options.group))
         return;

@@ -475,8 +475,7 @@ try_later(struct queue *queue, enum applied applied, const struct error *cause)
     timer_start(&queue->timer, clock_monotonic() + pause);
 }
 
-/* A marker never becomes a dead letter: the domain waits for it only until its failover times out.
- */
+/* A marker never becomes a dead letter: it is waited for only until the failover times out. */
 static enum applied
 work_marker(struct applier *applier, const struct item *item, struct arena *arena,
             struct error **cause)

@@ -90,7 +90,7 @@ struct marker_origin {
     const char *source;
     uint32_t source_shard, shard_count; /* of the source */
 };
-/* Tells the domain that all before the marker is applied (runs_marker.c). Yields. */
+/* Tells the coordinator that all before the marker is applied (runs_marker.c). Yields. */
 enum applied apply_marker(const struct apply_world *world, const struct marker_origin *origin,
                           const ADMIN(ReplicationTask) *task, struct arena *arena,
                           struct error **cause);

@@ -2,11 +2,10 @@
  * stream: is the shard ready?
  *
  * What could not be applied is a dead letter. As long as there is one of the domain from before the
- * marker, the shard is not ready: the domain is told what is in the way, and the marker is tried
- * again, until an operator merges or purges the dead letter. The marker is acknowledged when the
- * domain has recorded it, durably, or does not wait for it (any more). */
+ * marker, the shard is not ready: the coordinator (failover/drains.h) is told what is in the way,
+ * and the marker is tried again, until an operator merges or purges the dead letter. The marker is
+ * acknowledged when the coordinator has noted it, durably, or does not wait for it (any more). */
 #include "base/check.h"
-#include "domain/drain.h"
 #include "failover/drains.h"
 #include "fiber/probe.h"
 #include "replication/in/runs_apply.h"
@@ -85,15 +84,14 @@ find_blocking(struct blocker_search *blocker_search)
     return err;
 }
 
-static struct error *
-note(const struct apply_world *world, const struct marker_origin *origin,
-     const ADMIN(ReplicationTask) *task, const char *blocking, struct arena *arena)
+static struct drain_ready
+ready_of(const struct marker_origin *origin, const ADMIN(FailoverMarkerAttributes) *marker,
+         struct arena *arena)
 {
-    const ADMIN(FailoverMarkerAttributes) *marker = task->failover_marker_attributes;
     struct maybe_int64 created = {0};
     struct error *err =
         presence_read_timestamp(arena, "creation_time", marker->creation_time, &created);
-    struct drain_ready ready = {
+    return (struct drain_ready){
         .domain_id = marker->domain_id,
         .scope = marker->scope,
         .name = marker->name,
@@ -103,30 +101,13 @@ note(const struct apply_world *world, const struct marker_origin *origin,
         .shard_count = origin->shard_count,
         .marker_time = err == NULL && created.is_set ? created.value : 0,
     };
-    return blocking != NULL ? drains_note_blocked(world->drains, &ready, blocking, arena)
-                            : drains_note_ready(world->drains, &ready, arena);
 }
 
-/* Does the domain wait for this marker, or will it once it learns of the failover? A marker that
- * names another cluster than the one that sent it says nothing about either. */
+/* A marker that names another cluster than the one that sent it says nothing about either. */
 static bool
-is_awaited(const struct apply_world *world, const struct marker_origin *origin,
-           const ADMIN(FailoverMarkerAttributes) *marker)
+is_own(const struct marker_origin *origin, const ADMIN(FailoverMarkerAttributes) *marker)
 {
-    const struct domain *domain = domains_find_id(world->domains, marker->domain_id);
-    bool has_attribute = marker->scope[0] != '\0';
-    struct cluster_attribute attribute = {has_attribute ? marker->scope : NULL,
-                                          has_attribute ? marker->name : NULL};
-    bool is_of_other =
-        marker->source_cluster[0] != '\0' && strcmp(marker->source_cluster, origin->source) != 0;
-    if (domain == NULL || is_of_other ||
-        cluster_group_of_version(world->group, marker->failover_version) != world->group->current)
-        return false;
-    if (domain_active(domain, &attribute, world->group).failover_version < marker->failover_version)
-        return true;
-    const STORED(Drain) *drain = domain_find_drain(domain, &attribute);
-    return drain != NULL && drain->failover_version == marker->failover_version &&
-           drain_is_to_here(drain, world->group);
+    return marker->source_cluster[0] == '\0' || strcmp(marker->source_cluster, origin->source) == 0;
 }
 
 enum applied
@@ -138,15 +119,18 @@ apply_marker(const struct apply_world *world, const struct marker_origin *origin
     const ADMIN(FailoverMarkerAttributes) *marker = task->failover_marker_attributes;
     struct blocker_search blocker_search = {
         .world = world, .origin = origin, .marker = task, .arena = arena};
+    struct drain_ready ready = ready_of(origin, marker, arena);
     *cause = NULL;
-    if (origin->source_shard >= origin->shard_count || !is_awaited(world, origin, marker)) {
+    if (origin->source_shard >= origin->shard_count || !is_own(origin, marker) ||
+        !drains_await(world->drains, &ready)) {
         probe("marker_not_awaited");
         return APPLIED;
     }
     *cause = find_blocking(&blocker_search);
     const char *blocking = blocker_search.found;
     if (*cause == NULL)
-        *cause = note(world, origin, task, blocking, arena);
+        *cause = blocking != NULL ? drains_note_blocked(world->drains, &ready, blocking, arena)
+                                  : drains_note_ready(world->drains, &ready, arena);
     if (*cause != NULL)
         return APPLY_AGAIN;
     probe(blocking == NULL ? "marker_applied" : "marker_blocked");
