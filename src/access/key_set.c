@@ -61,14 +61,11 @@ take(void *argument)
 }
 
 static void
-replace(struct access *access, struct key_set *key_set, struct arena *arena)
+replace(struct access *access, struct key_set *key_set)
 {
     struct key_set_update key_set_update = {access, key_set};
     check(loop_index(loop_self()) == 0 && key_set != access->key_set);
-    for (unsigned i = 0; i < access->loop_count; i++) {
-        while (loop_call(loop_at(i), take, &key_set_update, arena) != NULL)
-            fiber_yield(); /* its mailbox is full, for the moment */
-    }
+    loop_call_every(take, &key_set_update);
     access_key_set_free(access->key_set);
     access->key_set = key_set;
     probe("token_keys_renewed");
@@ -101,7 +98,7 @@ check_files(struct access *access, struct arena *arena)
         access_key_set_free(key_set);
         return;
     }
-    replace(access, key_set, arena);
+    replace(access, key_set);
     log_info(access->options.log, "The keys of tokens were read again.");
 }
 

@@ -128,10 +128,7 @@ access_signer_renew(struct access_signer *signer, struct arena *arena, bool *is_
     struct error *err = load_key(signer->file, known, arena, &signer_renewal.pem);
     if (err != NULL || slice_equal(signer_renewal.pem, known))
         return err;
-    for (unsigned i = 0; i < signer->loop_count; i++) {
-        while (loop_call(loop_at(i), take_key, &signer_renewal, arena) != NULL)
-            fiber_yield(); /* its mailbox is full, for the moment */
-    }
+    loop_call_every(take_key, &signer_renewal);
     *is_renewed = true;
     return NULL;
 }

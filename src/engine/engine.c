@@ -35,10 +35,18 @@ engine_shard_of(const struct engine *engine, const char *workflow_id)
 
 /* --- life ---- */
 
+/* One shard, on its loop. */
+struct shard_call {
+    struct engine *engine;
+    uint32_t number;
+    struct arena *arena;
+    struct error *err;
+};
+
 /* Goes through all shards with a few fibers; the first failure ends it. */
 struct sweep {
     struct engine *engine;
-    void (*call)(struct sweep *sweep, uint32_t number, struct arena *arena);
+    void (*visit)(void *shard_call);
     uint32_t next;
     struct latch latch;
     struct arena *arena;
@@ -51,7 +59,11 @@ sweep_fiber(void *argument)
     struct sweep *sweep = argument;
     struct arena *arena = arena_new(0);
     while (sweep->next < sweep->engine->options.shard_count && sweep->err == NULL) {
-        sweep->call(sweep, sweep->next++, arena);
+        uint32_t number = sweep->next++;
+        struct shard_call call = {.engine = sweep->engine, .number = number, .arena = arena};
+        loop_call_surely(loop_at(route_loop_of_shard(number)), sweep->visit, &call);
+        if (call.err != NULL && sweep->err == NULL)
+            sweep->err = error_wrap(error_copy(sweep->arena, call.err), "take shard %u", number);
         arena_reset(arena);
     }
     arena_free(arena);
@@ -70,14 +82,6 @@ sweep_run(struct sweep *sweep)
     latch_wait(&sweep->latch);
     check(sweep->err != NULL || sweep->next == count);
 }
-
-/* One shard, on its loop. */
-struct shard_call {
-    struct engine *engine;
-    uint32_t number;
-    struct arena *arena;
-    struct error *err;
-};
 
 static void
 open_on_loop(void *argument)
@@ -110,16 +114,7 @@ open_on_loop(void *argument)
     call->err = shard_take(shard, call->arena);
 }
 
-static void
-open_call(struct sweep *sweep, uint32_t number, struct arena *arena)
-{
-    struct shard_call call = {.engine = sweep->engine, .number = number, .arena = arena};
-    struct error *err = route_to_shard(number, open_on_loop, &call, arena);
-    err = err != NULL ? err : call.err;
-    if (err != NULL && sweep->err == NULL)
-        sweep->err = error_wrap(error_copy(sweep->arena, err), "take shard %u", number);
-}
-
+/* Cross-workflow tasks go from shard to shard: not before all are there. */
 static void
 run_cross_tasks_on_loop(void *argument)
 {
@@ -127,48 +122,24 @@ run_cross_tasks_on_loop(void *argument)
     shard_run_cross_tasks(call->engine->shards[call->number]);
 }
 
-/* Cross-workflow tasks go from shard to shard: not before all are there. */
-static void
-run_cross_tasks_call(struct sweep *sweep, uint32_t number, struct arena *arena)
-{
-    struct shard_call call = {.engine = sweep->engine, .number = number};
-    while (route_to_shard(number, run_cross_tasks_on_loop, &call, arena) != NULL)
-        fiber_yield(); /* the mailbox is full: it will not stay so */
-}
-
+/* If the opening failed, some shards are not there. */
 static void
 stop_cross_tasks_on_loop(void *argument)
 {
     struct shard_call *call = argument;
-    shard_stop_cross_tasks(call->engine->shards[call->number]);
-}
-
-static void
-stop_cross_tasks_call(struct sweep *sweep, uint32_t number, struct arena *arena)
-{
-    if (sweep->engine->shards[number] == NULL)
-        return;
-    struct shard_call call = {.engine = sweep->engine, .number = number};
-    while (route_to_shard(number, stop_cross_tasks_on_loop, &call, arena) != NULL)
-        fiber_yield();
+    struct shard *shard = call->engine->shards[call->number];
+    if (shard != NULL)
+        shard_stop_cross_tasks(shard);
 }
 
 static void
 close_on_loop(void *argument)
 {
     struct shard_call *call = argument;
-    shard_close(call->engine->shards[call->number]);
-    call->engine->shards[call->number] = NULL;
-}
-
-static void
-close_call(struct sweep *sweep, uint32_t number, struct arena *arena)
-{
-    if (sweep->engine->shards[number] == NULL)
-        return;
-    struct shard_call call = {.engine = sweep->engine, .number = number, .arena = arena};
-    while (route_to_shard(number, close_on_loop, &call, arena) != NULL)
-        fiber_yield(); /* the mailbox is full: it will not stay so */
+    struct shard **shard = &call->engine->shards[call->number];
+    if (*shard != NULL)
+        shard_close(*shard);
+    *shard = NULL;
 }
 
 struct error *
@@ -182,13 +153,13 @@ engine_open(const struct engine_options *options, struct arena *arena, struct en
             options->metrics, "replication_reapplied",
             "Messages with what clients did to events that lost, done again.", NULL);
     engine->shards = memory_zalloc(options->shard_count, sizeof engine->shards[0]);
-    struct sweep sweep = {.engine = engine, .call = open_call, .arena = arena};
+    struct sweep sweep = {.engine = engine, .visit = open_on_loop, .arena = arena};
     sweep_run(&sweep);
     if (sweep.err != NULL) {
         engine_close(engine);
         return sweep.err;
     }
-    struct sweep cross_tasks = {.engine = engine, .call = run_cross_tasks_call};
+    struct sweep cross_tasks = {.engine = engine, .visit = run_cross_tasks_on_loop};
     sweep_run(&cross_tasks);
     *opened = engine;
     return NULL;
@@ -204,9 +175,9 @@ engine_close(struct engine *engine)
             fiber_yield();
         arena_free(arena);
     }
-    struct sweep cross_tasks = {.engine = engine, .call = stop_cross_tasks_call};
+    struct sweep cross_tasks = {.engine = engine, .visit = stop_cross_tasks_on_loop};
     sweep_run(&cross_tasks);
-    struct sweep sweep = {.engine = engine, .call = close_call};
+    struct sweep sweep = {.engine = engine, .visit = close_on_loop};
     sweep_run(&sweep);
     memory_free(engine->shards);
     memory_free(engine);

@@ -116,13 +116,14 @@ call_wait(struct pending_call *call)
         fiber_wait_uncancellable();
 }
 
-struct error *
-loop_call(struct loop *to, void (*function)(void *argument), void *argument, struct arena *arena)
+/* False: the mailbox is full, nothing ran. */
+static bool
+try_call(struct loop *to, void (*function)(void *argument), void *argument)
 {
     struct loop *from = loop_self();
     if (to == from) {
         function(argument);
-        return NULL;
+        return true;
     }
     struct pending_call call = {.request.deliver = call_deliver_request,
                                 .answer.deliver = call_deliver_answer,
@@ -136,7 +137,29 @@ loop_call(struct loop *to, void (*function)(void *argument), void *argument, str
                                 .deadline = fiber_deadline(),
                                 .is_cancelled = fiber_is_cancelled()};
     if (!loop_post(to, &call.request))
-        return error_new(arena, ERR_BUSY, "the mailbox of loop %u is full", to->index);
+        return false;
     call_wait(&call);
-    return NULL;
+    return true;
+}
+
+struct error *
+loop_call(struct loop *to, void (*function)(void *argument), void *argument, struct arena *arena)
+{
+    if (try_call(to, function, argument))
+        return NULL;
+    return error_new(arena, ERR_BUSY, "the mailbox of loop %u is full", to->index);
+}
+
+void
+loop_call_surely(struct loop *to, void (*function)(void *argument), void *argument)
+{
+    while (!try_call(to, function, argument))
+        fiber_yield();
+}
+
+void
+loop_call_every(void (*function)(void *argument), void *argument)
+{
+    for (unsigned i = 0; i < loop_count(); i++)
+        loop_call_surely(loop_at(i), function, argument);
 }

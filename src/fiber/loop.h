@@ -67,5 +67,9 @@ void loop_post_answers(struct loop *to, struct list *messages);
  * `argument`. */
 must_use struct error *loop_call(struct loop *to, void (*function)(void *argument), void *argument,
                                  struct arena *arena);
+/* The same for what has to be done: while the mailbox is full, it tries again. Yields. */
+void loop_call_surely(struct loop *to, void (*function)(void *argument), void *argument);
+/* The same on every loop of the process, one after the other, this one too. Yields. */
+void loop_call_every(void (*function)(void *argument), void *argument);
 
 #endif

@@ -192,39 +192,25 @@ accept_connections(void *argument)
 
 /* ---- every loop in turn ---- */
 
-struct loop_closing {
-    struct server_loop *owner_loop;
+struct server_closing {
+    struct grpc_server *server;
     int64_t deadline;
 };
-
-/* Ignores cancel and deadlines where loop_call does: a full mailbox is tried again. */
-static void
-on_each_server_loop(struct grpc_server *server, void (*loop_closing)(void *argument),
-                    int64_t deadline)
-{
-    scoped(arena_drop) struct arena *arena = arena_new(512);
-    for (unsigned i = 0; i < server->loop_count; i++) {
-        struct loop_closing argument = {.owner_loop = &server->loops[i], .deadline = deadline};
-        while (loop_call(loop_at(i), loop_closing, &argument, arena) != NULL) {
-            arena_reset(arena);
-            fiber_yield();
-        }
-    }
-}
 
 static void
 begin_close(void *argument)
 {
-    struct loop_closing *loop_closing = argument;
-    connection_close_all(loop_closing->owner_loop, loop_closing->deadline);
+    struct server_closing *closing = argument;
+    connection_close_all(&closing->server->loops[loop_index(loop_self())], closing->deadline);
 }
 
 static void
 finish_close(void *argument)
 {
-    struct loop_closing *loop_closing = argument;
-    latch_wait(&loop_closing->owner_loop->open);
-    server_loop_free(loop_closing->owner_loop);
+    struct server_closing *closing = argument;
+    struct server_loop *loop = &closing->server->loops[loop_index(loop_self())];
+    latch_wait(&loop->open);
+    server_loop_free(loop);
 }
 
 /* ---- the public part ---- */
@@ -266,8 +252,9 @@ grpc_server_close(struct grpc_server *server, int64_t deadline)
     fiber_set_deadline(NEVER);
     listener_close(server->listener);
     latch_wait(&server->accepting);
-    on_each_server_loop(server, begin_close, deadline);
-    on_each_server_loop(server, finish_close, deadline);
+    struct server_closing closing = {.server = server, .deadline = deadline};
+    loop_call_every(begin_close, &closing);
+    loop_call_every(finish_close, &closing);
     listener_free(server->listener);
     memory_free(server);
     fiber_set_deadline(own_deadline);

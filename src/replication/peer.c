@@ -95,10 +95,6 @@ peer_clients_free(struct peer_clients *clients)
 {
     if (clients == NULL)
         return;
-    scoped(arena_drop) struct arena *arena = arena_new(0);
-    for (unsigned i = 0; i < clients->loops; i++) {
-        while (loop_call(loop_at(i), free_here, clients, arena) != NULL)
-            fiber_yield(); /* its mailbox is full, for the moment */
-    }
+    loop_call_every(free_here, clients);
     memory_free(clients);
 }

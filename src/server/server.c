@@ -329,14 +329,10 @@ pass(void *argument)
 static void
 close_engine(struct server *server)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct engine *engine = atomic_exchange(&server->engine, NULL);
     if (engine == NULL)
         return;
-    for (unsigned i = 0; i < loop_count(); i++) {
-        while (loop_call(loop_at(i), pass, NULL, arena) != NULL)
-            fiber_yield(); /* its mailbox is full, for the moment */
-    }
+    loop_call_every(pass, NULL);
     engine_close(engine);
 }
 

@@ -98,20 +98,6 @@ system_wanted(struct system_frame *frame, const char *domain_id, const char *lis
         served_list_want(loop, domain_id, list, type);
 }
 
-/* Runs function(frame) on every loop, one after the other. */
-static void
-on_each_loop(struct system_frame *frame, void (*function)(void *frame))
-{
-    scoped(arena_drop) struct arena *arena = arena_new(0);
-    for (unsigned i = 0; i < frame->loop_count; i++) {
-        struct error *err = loop_call(loop_at(i), function, frame, arena);
-        while (err != NULL) { /* its mailbox is full; it will empty it */
-            fiber_yield();
-            err = loop_call(loop_at(i), function, frame, arena);
-        }
-    }
-}
-
 static void
 open_here(void *argument)
 {
@@ -128,7 +114,7 @@ system_open(struct system_frame *frame, const struct system_parts *parts)
     check(parts->domains == frame->domains); /* by which lists were served until now */
     check(frame->parts.engine == NULL);      /* once */
     frame->parts = *parts;
-    on_each_loop(frame, open_here);
+    loop_call_every(open_here, frame);
 }
 
 static void
@@ -148,8 +134,8 @@ wait_here(void *argument)
 void
 system_stop(struct system_frame *frame)
 {
-    on_each_loop(frame, stop_here);
-    on_each_loop(frame, wait_here);
+    loop_call_every(stop_here, frame);
+    loop_call_every(wait_here, frame);
 }
 
 void

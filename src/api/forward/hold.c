@@ -97,13 +97,8 @@ end_hold(struct hold *hold, const struct error *err)
     if (hold->owner_loop == NULL)
         return;
     bool was_held = hold->has_waited || (err != NULL && err->kind == ERR_SERVICE_BUSY);
-    struct error *busy = NULL;
-    do { /* a full mailbox is so only for a moment */
-        busy = hold->is_queued ? loop_call(hold->owner_loop, hold_queue_leave, hold, hold->arena)
-                               : NULL;
-        if (busy != NULL)
-            fiber_yield();
-    } while (busy != NULL);
+    if (hold->is_queued)
+        loop_call_surely(hold->owner_loop, hold_queue_leave, hold);
     unsigned before = atomic_fetch_sub(hold->held, 1);
     check(before > 0 && !hold->is_queued);
     if (was_held)

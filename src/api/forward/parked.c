@@ -73,20 +73,6 @@ api_loop_check(const struct api *api, const struct api_loop *loop)
 /* --- the api's own life --------------------------------------------------------------------------
  */
 
-/* Runs function(api) on every loop, one after the other. */
-static void
-on_each_loop(struct api *api, void (*function)(void *api))
-{
-    scoped(arena_drop) struct arena *arena = arena_new(0);
-    for (unsigned i = 0; i < api->loop_count; i++) {
-        struct error *err = loop_call(loop_at(i), function, api, arena);
-        while (err != NULL) { /* its mailbox is full, for the moment */
-            fiber_yield();
-            err = loop_call(loop_at(i), function, api, arena);
-        }
-    }
-}
-
 struct api *
 api_new(const struct api_options *options)
 {
@@ -135,7 +121,7 @@ api_drain(struct api *api)
     atomic_store(&api->is_draining, true);
     if (api->options.matching != NULL)
         matching_shut_down(api->options.matching);
-    on_each_loop(api, hurry_all);
+    loop_call_every(hurry_all, api);
 }
 
 static void
@@ -153,7 +139,7 @@ wait_for_all(void *argument)
 void
 api_free(struct api *api)
 {
-    on_each_loop(api, wait_for_all);
+    loop_call_every(wait_for_all, api);
     for (size_t i = 0; i < HOLD_BUCKETS; i++)
         check(atomic_load(&api->held[i]) == 0);
     for (unsigned i = 0; i < api->loop_count; i++)

@@ -252,6 +252,42 @@ CONTRACT(loop_call, calls_nest, 3)
 }
 
 static void
+count_call(void *argument)
+{
+    unsigned *calls = argument;
+    calls[loop_index(loop_self())]++;
+}
+
+CONTRACT(loop_call, every_loop_is_called_once, 3)
+{
+    unsigned calls[3] = {0};
+    loop_call_every(count_call, calls);
+    for (unsigned i = 0; i < 3; i++)
+        EXPECT_EQ(calls[i], 1);
+}
+
+/* On linux the other loop may be so quick that its mailbox is never full. */
+CONTRACT(loop_call, a_full_mailbox_is_waited_for, 2)
+{
+    struct receiver receiver = {.loop = loop_at(1)};
+    struct question question = {.loop = 99};
+    bool is_taken = true;
+    unsigned posted = 0;
+    for (unsigned i = 0; is_taken && i < 2 * LOOP_MAILBOX_MAX; i++) {
+        struct numbered *numbered = memory_zalloc(1, sizeof *numbered);
+        *numbered = (struct numbered){{.deliver = receive}, &receiver, 0, i};
+        is_taken = loop_post(loop_at(1), &numbered->message);
+        posted += is_taken;
+        if (!is_taken)
+            memory_free(numbered);
+    }
+    loop_call_surely(loop_at(1), answer_where, &question);
+    EXPECT_EQ(question.loop, 1);
+    EXPECT_EQ(receiver.received, posted);
+    EXPECT(!receiver.is_out_of_order);
+}
+
+static void
 start_there(void *argument)
 {
     fiber_start("left", wait_there, argument);

@@ -410,12 +410,8 @@ pass(void *argument)
 void
 feeder_free(struct feeder *feeder)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     check(feeder->running.open == 0); /* feeder_stop has returned */
-    for (unsigned i = 0; i < loop_count(); i++) {
-        while (loop_call(loop_at(i), pass, NULL, arena) != NULL)
-            fiber_yield();
-    }
+    loop_call_every(pass, NULL);
     for (unsigned i = 0; i < loop_count(); i++)
         drop_changes(&feeder->loops[i].changes);
     drop_changes(&feeder->waiting);
