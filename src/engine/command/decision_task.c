@@ -7,7 +7,6 @@
 
 #include "base/check.h"
 #include "engine/command/inside.h"
-#include "engine/run/print.h"
 #include "fiber/probe.h"
 #include "wire/message.h"
 #include "wire/presence.h"
@@ -347,11 +346,20 @@ decision_pause_seconds(int32_t attempt)
     return pause < RETRY_PAUSE_MAX ? pause : RETRY_PAUSE_MAX;
 }
 
+static const char *
+cause_name(API(DecisionTaskFailedCause) cause, struct arena *arena)
+{
+    const ProtobufCEnumValue *value = protobuf_c_enum_descriptor_get_value(
+        &uber__cadence__api__v1__decision_task_failed_cause__descriptor, (int)cause);
+    return value == NULL ? arena_format(arena, "%d", (int)cause)
+                         : value->name + strlen("DECISION_TASK_FAILED_CAUSE_");
+}
+
 /* "BAD_BINARY: why", cut, with what does not print replaced. */
 static char *
 decision_reason(struct run *run, const struct decision_failure *failure)
 {
-    const char *name = failed_cause_print(failure->cause, run->arena);
+    const char *name = cause_name(failure->cause, run->arena);
     struct slice details = failure->failure == NULL
                                ? slice_text(failure->details == NULL ? "" : failure->details)
                                : presence_read_bytes(failure->failure->details);

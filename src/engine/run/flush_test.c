@@ -1,8 +1,8 @@
 /* flush_test.c - events that come while a decision is started: when and in which order they get
  * ids. */
 #include "base/test.h"
-#include "engine/run/print.h"
 #include "engine/run/test_samples.h"
+#include "wire/names.h"
 
 /* The names of the step's events, in order: "DecisionTaskCompleted WorkflowExecutionSignaled". */
 static const char *
