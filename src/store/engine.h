@@ -89,9 +89,6 @@ struct store_engine {
                           struct rows *rows);
     struct error *(*walk)(struct store *store, enum row_kind kind, const struct walk_row *after,
                           size_t rows_max, struct arena *arena, struct walk_rows *rows);
-    struct error *(*walk_guards)(struct store *store, const struct partition *after,
-                                 size_t count_max, struct arena *arena, struct walk_guard **guards,
-                                 size_t *count);
     /* Called from any loop; the text lives as long as the store. */
     const char *(*failure)(const struct store *store);
     void (*close)(struct store *store); /* nothing is in flight; frees the store. May yield. */

@@ -186,32 +186,3 @@ store_read_lineage_on(struct store *store, struct partition shard,
     struct lineage_reader reader = {store, shard, lineage, to_event_id, bytes_max, arena};
     return reader_fill(&reader, true, page);
 }
-
-/* ---- deleting ---- */
-
-/* The first event id of the branch that none of the lineages needs. */
-static int64_t
-needed_until(const struct uuid *branch, const struct history_lineage *kept, size_t kept_count)
-{
-    int64_t until = INT64_MIN;
-    for (size_t i = 0; i < kept_count; i++)
-        for (size_t j = 0; j < kept[i].count; j++)
-            if (uuid_is(&kept[i].spans[j].branch, branch) && kept[i].spans[j].next_event_id > until)
-                until = kept[i].spans[j].next_event_id;
-    return until;
-}
-
-void
-batch_delete_lineage(struct batch *batch, const struct history_lineage *lineage,
-                     const struct history_lineage *kept, size_t kept_count)
-{
-    history_lineage_check(lineage);
-    for (size_t i = 0; i < kept_count; i++)
-        check(uuid_is(&kept[i].tree, &lineage->tree));
-    for (size_t i = 0; i < lineage->count; i++) {
-        struct history_branch branch = {lineage->tree, lineage->spans[i].branch};
-        int64_t until = needed_until(&branch.branch, kept, kept_count);
-        if (until != HISTORY_OPEN)
-            batch_delete_nodes(batch, &branch, until);
-    }
-}

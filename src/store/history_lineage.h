@@ -62,9 +62,4 @@ must_use struct error *store_read_lineage_on(struct store *store, struct partiti
                                              size_t bytes_max, struct arena *arena,
                                              struct history_page *page);
 
-/* Deletes all nodes of a lineage except those that the lineages in `kept` need. Lineages of one
- * tree may be deleted one by one, in any order, or (nothing kept) with everything they share. */
-void batch_delete_lineage(struct batch *batch, const struct history_lineage *lineage,
-                          const struct history_lineage *kept, size_t kept_count);
-
 #endif

@@ -326,21 +326,3 @@ store_walk(struct store *store, enum row_kind kind, const struct walk_row *after
     store_leave(store);
     return err;
 }
-
-struct error *
-store_walk_guards(struct store *store, const struct partition *after, size_t count_max,
-                  struct arena *arena, struct walk_guard **guards, size_t *count)
-{
-    check(count_max > 0);
-    if (after != NULL)
-        store_check_partition(*after);
-    struct error *err = store_enter(store, arena);
-    if (err != NULL)
-        return err;
-    *guards = NULL;
-    *count = 0;
-    err = store->engine->walk_guards(store, after, count_max, arena, guards, count);
-    store_leave(store);
-    check(err != NULL || *count <= count_max);
-    return err;
-}

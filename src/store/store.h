@@ -150,9 +150,8 @@ struct scan {
 must_use struct error *store_scan(struct store *store, const struct scan *scan, struct arena *arena,
                                   struct rows *rows);
 
-/* Rows of one ROW_ORDERED kind over all partitions, or guards of all partitions: for start-up and
- * admin walks. Begins after (partition, key) of `after`, or at the start if NULL. Not of one
- * moment: partitions may change between pages. */
+/* Rows of one ROW_ORDERED kind over all partitions: for admin walks. Begins after (partition, key)
+ * of `after`, or at the start if NULL. Not of one moment: partitions may change between pages. */
 struct walk_row {
     struct partition partition;
     struct slice key, value;
@@ -165,15 +164,6 @@ struct walk_rows {
 must_use struct error *store_walk(struct store *store, enum row_kind kind,
                                   const struct walk_row *after, size_t rows_max,
                                   struct arena *arena, struct walk_rows *rows);
-struct walk_guard {
-    struct partition partition;
-    uint64_t guard;
-};
-/* In order of partition_key, after `after` (NULL: from the start). Fewer than count_max (> 0): that
- * was all. */
-must_use struct error *store_walk_guards(struct store *store, const struct partition *after,
-                                         size_t count_max, struct arena *arena,
-                                         struct walk_guard **guards, size_t *count);
 
 /* --- life ------------------------------------------------------------------------------------- */
 

@@ -225,7 +225,6 @@ static const struct store_engine engine = {
     .get = memory_get,
     .scan = memory_scan,
     .walk = memory_walk,
-    .walk_guards = memory_walk_guards,
     .failure = memory_failure,
     .close = memory_close,
 };

@@ -34,8 +34,6 @@ void memory_rows_scan(const struct memory_rows *rows, const struct scan *scan, s
 void memory_rows_walk(const struct memory_rows *rows, enum row_kind kind,
                       const struct walk_row *after, size_t rows_max, struct arena *arena,
                       struct walk_rows *found);
-size_t memory_rows_walk_guards(const struct memory_rows *rows, const struct partition *after,
-                               size_t count_max, struct arena *arena, struct walk_guard **guards);
 
 /* --- base.c: the disk, as it survives hosts --------------------------------------------------- */
 
@@ -127,8 +125,5 @@ struct error *memory_scan(struct store *store, const struct scan *scan, struct a
                           struct rows *rows);
 struct error *memory_walk(struct store *store, enum row_kind kind, const struct walk_row *after,
                           size_t rows_max, struct arena *arena, struct walk_rows *rows);
-struct error *memory_walk_guards(struct store *store, const struct partition *after,
-                                 size_t count_max, struct arena *arena, struct walk_guard **guards,
-                                 size_t *count);
 
 #endif

@@ -161,31 +161,3 @@ memory_walk(struct store *store, enum row_kind kind, const struct walk_row *afte
     read_run(store, &ask.read, perform_walk);
     return NULL;
 }
-
-struct guards_read {
-    struct read read;
-    const struct partition *after;
-    size_t count_max;
-    struct arena *arena;
-    struct walk_guard *guards;
-    size_t count;
-};
-
-static void
-perform_walk_guards(struct read *read, const struct memory_rows *rows)
-{
-    struct guards_read *ask = container_of(read, struct guards_read, read);
-    ask->count =
-        memory_rows_walk_guards(rows, ask->after, ask->count_max, ask->arena, &ask->guards);
-}
-
-struct error *
-memory_walk_guards(struct store *store, const struct partition *after, size_t count_max,
-                   struct arena *arena, struct walk_guard **guards, size_t *count)
-{
-    struct guards_read ask = {.after = after, .count_max = count_max, .arena = arena};
-    read_run(store, &ask.read, perform_walk_guards);
-    *guards = ask.guards;
-    *count = ask.count;
-    return NULL;
-}

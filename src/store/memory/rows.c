@@ -323,24 +323,3 @@ memory_rows_walk(const struct memory_rows *rows, enum row_kind kind, const struc
     found->has_more = row != NULL;
     place_free(&row_position);
 }
-
-size_t
-memory_rows_walk_guards(const struct memory_rows *rows, const struct partition *after,
-                        size_t count_max, struct arena *arena, struct walk_guard **guards)
-{
-    struct slice from = slice_of(NULL, 0);
-    if (after != NULL)
-        from = key_after(partition_key(*after, arena), arena);
-    size_t count = 0;
-    count_max = smaller(count_max, tree_count(rows->guards));
-    struct walk_guard *found = arena_zalloc(arena, count_max, sizeof *found);
-    *guards = found;
-    struct tree_row *row = tree_at_least(rows->guards, from);
-    for (; row != NULL && count < count_max; row = tree_next(row)) {
-        struct slice key = row->key;
-        bool is_known = partition_take(&key, arena, &found[count].partition);
-        check(is_known && key.length == 0);
-        found[count++].guard = *(const uint64_t *)row->value;
-    }
-    return count;
-}

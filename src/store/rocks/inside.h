@@ -445,8 +445,6 @@ struct error *read_scan(struct store *store, const struct scan *scan, struct are
 /* walk.c */
 struct error *walk_rows(struct store *store, enum row_kind kind, const struct walk_row *after,
                         size_t rows_max, struct arena *arena, struct walk_rows *rows);
-struct error *walk_guards(struct store *store, const struct partition *after, size_t count_max,
-                          struct arena *arena, struct walk_guard **guards, size_t *count);
 
 /* range.c: one pass of an iterator, first over memory, then on a thread */
 struct range {

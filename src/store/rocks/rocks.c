@@ -19,7 +19,6 @@ static const struct store_engine rocks_engine = {
     .get = read_row,
     .scan = read_scan,
     .walk = walk_rows,
-    .walk_guards = walk_guards,
     .failure = committer_failure,
     .close = rocks_close,
 };

@@ -1,5 +1,4 @@
-/* walk.c - rows of one ORDERED kind, and guards, over all partitions: for start-up and for people
- * who look. */
+/* walk.c - rows of one ORDERED kind over all partitions: for people who look. */
 #include "base/check.h"
 #include "base/vector.h"
 #include "store/rocks/inside.h"
@@ -78,28 +77,5 @@ walk_rows(struct store *store, enum row_kind kind, const struct walk_row *after,
     *rows = (struct walk_rows){.row = table_walk.rows.items,
                                .count = table_walk.rows.count,
                                .has_more = table_walk.has_more};
-    return NULL;
-}
-
-struct error *
-walk_guards(struct store *store, const struct partition *after, size_t count_max,
-            struct arena *arena, struct walk_guard **guards, size_t *count)
-{
-    struct table_walk table_walk = {.arena = arena, .rows_max = count_max};
-    struct walk_row last = {0};
-    if (after != NULL)
-        last.partition = *after;
-    struct error *err =
-        walk_kind(rocks_of(store), LAYOUT_GUARD, after == NULL ? NULL : &last, &table_walk);
-    if (err != NULL)
-        return err;
-    *count = table_walk.rows.count;
-    *guards = arena_zalloc(arena, table_walk.rows.count + 1, sizeof **guards);
-    for (size_t i = 0; i < table_walk.rows.count; i++) {
-        (*guards)[i].partition = table_walk.rows.items[i].partition;
-        if (!layout_guard_read(table_walk.rows.items[i].value, &(*guards)[i].guard))
-            return error_new(arena, ERR_CORRUPT, "the guard of %s is not 8 bytes",
-                             partition_name(table_walk.rows.items[i].partition, arena));
-    }
     return NULL;
 }

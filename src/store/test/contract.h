@@ -81,7 +81,6 @@ void contract_run(const struct contract_engine *engine, void (*test)(struct cont
     X(a_fork_shares_the_nodes_before_it_and_copies_none)                                           \
     X(lines_over_many_branches_are_read_by_page_and_from_inside)                                   \
     X(a_fork_where_no_node_ends_is_corruption)                                                     \
-    X(a_deleted_line_leaves_what_others_stand_on)                                                  \
     X(random_trees_of_lines_read_as_a_naive_model_says)                                            \
     /* contract_model.c: random batches beside a naive model */                                    \
     X(random_batches_leave_what_a_naive_model_says)

@@ -144,35 +144,6 @@ contract_a_fork_where_no_node_ends_is_corruption(struct contract *contract)
     EXPECT_TEXT(read_lineage(contract, &cut, 1, 4, 0), "a:1-3 a:3-4 "); /* before it all is well */
 }
 
-static void
-delete_lineage(struct contract *contract, const struct history_lineage *lineage,
-               const struct history_lineage *kept, size_t kept_count)
-{
-    struct batch *batch = batch_new(contract->arena, SHARD, 1);
-    batch_delete_lineage(batch, lineage, kept, kept_count);
-    contract_commit(contract, batch, contract_guard(contract, SHARD));
-    contract_flush(contract);
-}
-
-void
-contract_a_deleted_line_leaves_what_others_stand_on(struct contract *contract)
-{
-    struct history_branch neighbour = {uuid_of('t'), uuid_of('n')};
-    struct history_lineage other = history_lineage_root(&neighbour, contract->arena);
-    write_nodes(contract, &other, (int64_t[]){1, 2, 0}); /* of another run in the same tree */
-    struct three three = write_three(contract);
-    struct history_lineage both[] = {three.b, three.c};
-    delete_lineage(contract, &three.a, both, 2);
-    EXPECT_EQ(count_nodes(contract), 1 + 2 + 2 + 1);
-    EXPECT_TEXT(read_lineage(contract, &three.b, 1, 6, 0), "a:1-3 a:3-4 b:4-5 b:5-6 ");
-    delete_lineage(contract, &three.b, &three.c, 1);
-    EXPECT_EQ(count_nodes(contract), 1 + 2 + 1 + 1);
-    EXPECT_TEXT(read_lineage(contract, &three.c, 1, 8, 0), "a:1-3 a:3-4 b:4-5 c:5-8 ");
-    delete_lineage(contract, &three.c, NULL, 0);
-    EXPECT_EQ(count_nodes(contract), 1);
-    EXPECT_TEXT(read_lineage(contract, &other, 1, 2, 0), "n:1-2 ");
-}
-
 /* ---- random trees ---- */
 
 #define LINES_MAX 12
@@ -238,20 +209,6 @@ act_fork(struct forest *forest)
     forest->grown[forest->count++] = fork;
 }
 
-static void
-act_delete(struct forest *forest)
-{
-    if (forest->count == 1)
-        return;
-    size_t index = below(forest, forest->count);
-    struct grown *gone = forest->grown[index];
-    forest->grown[index] = forest->grown[--forest->count];
-    struct history_lineage kept[LINES_MAX];
-    for (size_t i = 0; i < forest->count; i++)
-        kept[i] = forest->grown[i]->lineage;
-    delete_lineage(forest->contract, &gone->lineage, kept, forest->count);
-}
-
 /* All nodes that have events of [from, to). */
 static const char *
 expected(struct forest *forest, const struct grown *grown, int64_t from, int64_t to)
@@ -279,17 +236,6 @@ act_read(struct forest *forest)
                     expected(forest, grown, from, to));
 }
 
-/* Nodes that some line needs are there, and no others. */
-static void
-expect_no_garbage(struct forest *forest)
-{
-    while (forest->count > 1)
-        act_delete(forest);
-    EXPECT_EQ(count_nodes(forest->contract), forest->grown[0]->count);
-    delete_lineage(forest->contract, &forest->grown[0]->lineage, NULL, 0);
-    EXPECT_EQ(count_nodes(forest->contract), 0);
-}
-
 void
 contract_random_trees_of_lines_read_as_a_naive_model_says(struct contract *contract)
 {
@@ -305,10 +251,7 @@ contract_random_trees_of_lines_read_as_a_naive_model_says(struct contract *contr
             act_append(&forest);
         else if (what < 11)
             act_fork(&forest);
-        else if (what < 12)
-            act_delete(&forest);
         else
             act_read(&forest);
     }
-    expect_no_garbage(&forest);
 }

@@ -34,26 +34,6 @@ walk_list(struct contract *contract, enum row_kind kind, size_t rows_max)
     return list;
 }
 
-static const char *
-guard_list(struct contract *contract, size_t count_max)
-{
-    const char *list = "";
-    struct partition after;
-    size_t count = count_max;
-    for (bool is_first = true; count == count_max; is_first = false) {
-        struct walk_guard *guards;
-        EXPECT_OK(store_walk_guards(contract->store, is_first ? NULL : &after, count_max,
-                                    contract->arena, &guards, &count));
-        for (size_t i = 0; i < count; i++) {
-            after = guards[i].partition;
-            list = arena_format(contract->arena, "%s%s=%llu ", list,
-                                partition_name(after, contract->arena),
-                                (unsigned long long)guards[i].guard);
-        }
-    }
-    return list;
-}
-
 void
 contract_a_walk_meets_every_partition_once(struct contract *contract)
 {
@@ -70,8 +50,6 @@ contract_a_walk_meets_every_partition_once(struct contract *contract)
         EXPECT_TEXT(walk_list(contract, ROW_SHARD, rows_max), "shard 2:a shard 2:y shard 300:x ");
         EXPECT_TEXT(walk_list(contract, ROW_TASK_LIST, rows_max), "task list q:t ");
         EXPECT_TEXT(walk_list(contract, ROW_DEAD_LETTER, rows_max), "");
-        EXPECT_TEXT(guard_list(contract, rows_max),
-                    "domains=4 shard 1=1 shard 2=9 shard 300=7 task list =6 task list q=5 ");
     }
 }
 
