@@ -1,8 +1,4 @@
-/* buffer.c - one block of memory with a window in it.
- *
- * Consuming only moves the window's start. When the end has no room, the window moves to the front
- * of the block if at least half of the block would be free then, otherwise the block doubles: each
- * byte is moved a bounded number of times. */
+/* buffer.c - one block of memory; when its end has no room it doubles. */
 #include "base/buffer.h"
 
 #include <stdio.h>
@@ -22,18 +18,12 @@ buffer_free(struct buffer *buffer)
 void
 buffer_clear(struct buffer *buffer)
 {
-    buffer->start = buffer->length = 0;
+    buffer->length = 0;
 }
 
 static void
 make_room(struct buffer *buffer, size_t needed)
 {
-    if (buffer->start > 0) {
-        memmove(buffer->data, buffer->data + buffer->start, buffer->length);
-        buffer->start = 0;
-    }
-    if (buffer->data != NULL && needed <= buffer->capacity / 2)
-        return;
     size_t capacity = buffer->capacity * 2;
     capacity = capacity < BUFFER_FIRST_CAPACITY ? BUFFER_FIRST_CAPACITY : capacity;
     capacity = capacity < needed ? needed : capacity;
@@ -45,16 +35,16 @@ uint8_t *
 buffer_reserve(struct buffer *buffer, size_t size)
 {
     check_that(size < SIZE_MAX / 4, "%zu bytes wanted", size);
-    check(buffer->start + buffer->length <= buffer->capacity);
-    if (buffer->data == NULL || size > buffer->capacity - buffer->start - buffer->length)
+    check(buffer->length <= buffer->capacity);
+    if (buffer->data == NULL || size > buffer->capacity - buffer->length)
         make_room(buffer, buffer->length + size);
-    return buffer->data + buffer->start + buffer->length;
+    return buffer->data + buffer->length;
 }
 
 void
 buffer_commit(struct buffer *buffer, size_t size)
 {
-    check(size <= buffer->capacity - buffer->start - buffer->length);
+    check(size <= buffer->capacity - buffer->length);
     buffer->length += size;
 }
 
@@ -119,14 +109,4 @@ buffer_append_format(struct buffer *buffer, const char *format, ...)
     vsnprintf(room, (size_t)length + 1, format, again);
     va_end(again);
     buffer_commit(buffer, (size_t)length);
-}
-
-void
-buffer_consume(struct buffer *buffer, size_t size)
-{
-    check(size <= buffer->length);
-    buffer->start += size;
-    buffer->length -= size;
-    if (buffer->length == 0)
-        buffer->start = 0;
 }

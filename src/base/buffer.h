@@ -1,5 +1,4 @@
-/* buffer.h - bytes that grow at the end and are eaten at the front: what a connection reads and
- * writes.
+/* buffer.h - bytes that grow at the end.
  *
  * All zero is an empty buffer. Its memory comes from base/memory.h; buffer_free gives it back.
  * Slices of it are good until it is next changed. Numbers are big-endian, as on the wire. */
@@ -13,8 +12,7 @@
 
 struct buffer {
     uint8_t *data;
-    size_t start;    /* what is before it was consumed */
-    size_t length;   /* of what is there, from start */
+    size_t length;   /* of what is there */
     size_t capacity; /* of data */
 };
 
@@ -41,10 +39,7 @@ void buffer_append_format(struct buffer *buffer, const char *format, ...) printf
 static inline struct slice
 buffer_slice(const struct buffer *buffer)
 {
-    return slice_of(buffer->length == 0 ? NULL : buffer->data + buffer->start, buffer->length);
+    return slice_of(buffer->length == 0 ? NULL : buffer->data, buffer->length);
 }
-
-/* Drops the first `size` bytes, of which there must be as many. */
-void buffer_consume(struct buffer *buffer, size_t size);
 
 #endif

@@ -1,4 +1,4 @@
-/* buffer_test.c - bytes go in at the end and out at the front, unchanged. */
+/* buffer_test.c - bytes go in at the end, unchanged. */
 #include "base/buffer.h"
 
 #include "base/random.h"
@@ -21,10 +21,9 @@ TEST(buffer, numbers_are_big_endian_and_texts_have_no_nul)
     EXPECT_EQ(buffer_slice(&buffer).length, 0);
 }
 
-TEST(buffer, an_empty_buffer_can_be_reserved_consumed_and_cleared)
+TEST(buffer, an_empty_buffer_can_be_reserved_and_cleared)
 {
     struct buffer buffer = {0};
-    buffer_consume(&buffer, 0);
     buffer_clear(&buffer);
     EXPECT(buffer_reserve(&buffer, 0) != NULL);
     buffer_commit(&buffer, 0);
@@ -32,31 +31,24 @@ TEST(buffer, an_empty_buffer_can_be_reserved_consumed_and_cleared)
     buffer_free(&buffer);
 }
 
-/* Method: a stream of numbered bytes is written in pieces and read in pieces of random sizes. */
-TEST(buffer, a_stream_in_random_pieces_comes_out_whole_and_memory_stays_bounded)
+/* Method: a stream of numbered bytes is written in pieces of random sizes. */
+TEST(buffer, a_stream_in_random_pieces_is_whole)
 {
     for (int s = 0; s < test_seed_count(); s++) {
         struct random random;
         random_seed(&random, test_seed(s));
         struct buffer buffer = {0};
-        uint64_t wrote = 0, read = 0;
-        for (int step = 0; step < 20000; step++) {
-            size_t size = random_below(&random, 300);
+        for (int step = 0; step < 200; step++) {
+            size_t size = random_below(&random, 300), length = buffer.length;
             uint8_t *room = buffer_reserve(&buffer, size);
             for (size_t i = 0; i < size; i++)
-                room[i] = (uint8_t)((wrote + i) * 31 >> 2);
+                room[i] = (uint8_t)((length + i) * 31 >> 2);
             buffer_commit(&buffer, size);
-            wrote += size;
-            size_t taken = random_below(&random, buffer.length + 1);
-            taken = buffer.length > 2000 ? buffer.length - 100 : taken;
-            struct slice bytes = buffer_slice(&buffer);
-            for (size_t i = 0; i < taken; i++)
-                EXPECT_EQ(bytes.data[i], (uint8_t)((read + i) * 31 >> 2));
-            buffer_consume(&buffer, taken);
-            read += taken;
-            EXPECT_EQ(buffer.length, wrote - read);
         }
-        EXPECT(buffer.capacity < 16384);
+        struct slice bytes = buffer_slice(&buffer);
+        for (size_t i = 0; i < bytes.length; i++)
+            EXPECT_EQ(bytes.data[i], (uint8_t)(i * 31 >> 2));
+        EXPECT(buffer.capacity < 2 * 200 * 300);
         buffer_free(&buffer);
     }
 }

@@ -143,7 +143,7 @@ write_value(struct buffer *out, const struct thrift_struct *structure,
 static void
 write_name(struct buffer *out, const char *name)
 {
-    if (out->data[out->start + out->length - 1] != '{')
+    if (out->data[out->length - 1] != '{')
         buffer_append_u8(out, ',');
     buffer_append_format(out, "\"%s\":", name);
 }

@@ -104,7 +104,6 @@ ledger_append(struct rocks *rocks, const struct commit *commit, struct guard *gu
 {
     struct buffer *record = &rocks->committer.record;
     size_t begin = record->length;
-    check(record->start == 0);
     uint8_t *head = buffer_reserve(record, ENTRY_HEAD);
     memset(head, 0, ENTRY_HEAD);
     buffer_commit(record, ENTRY_HEAD);
