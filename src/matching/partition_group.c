@@ -46,12 +46,6 @@ has(const int32_t *ids, size_t count, int32_t partition)
 }
 
 bool
-division_has_read(const struct division *division, int32_t partition)
-{
-    return has(division->read, division->reads, partition);
-}
-
-bool
 division_has_write(const struct division *division, int32_t partition)
 {
     return has(division->write, division->writes, partition);

@@ -137,7 +137,6 @@ struct partition_group *partition_group_of(const struct task_list *list);
 /* Notifies every loop how the list is divided now. */
 void partition_group_publish(struct task_list *root, const struct division *division);
 void partition_groups_free(struct loop_lists *loop_lists);
-bool division_has_read(const struct division *division, int32_t partition);
 bool division_has_write(const struct division *division, int32_t partition);
 /* The invariants of a division: the root is first, in order, none twice. */
 void division_check(const struct division *division);

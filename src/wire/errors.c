@@ -164,16 +164,6 @@ errors_client_version_not_supported(struct arena *arena, const char *feature_ver
 }
 
 struct error *
-errors_feature_not_enabled(struct arena *arena, const char *feature_flag)
-{
-    API(FeatureNotEnabledError) detail;
-    uber__cadence__api__v1__feature_not_enabled_error__init(&detail);
-    detail.feature_flag = presence_make_text(feature_flag);
-    return errors_attach(error_new(arena, ERR_FEATURE_NOT_ENABLED, "Feature flag not enabled"),
-                         &detail.base);
-}
-
-struct error *
 errors_shard_ownership_lost(struct arena *arena, const char *owner)
 {
     SHARED(ShardOwnershipLostError) detail;
@@ -181,61 +171,6 @@ errors_shard_ownership_lost(struct arena *arena, const char *owner)
     detail.owner = presence_make_text(owner);
     return errors_attach(error_new(arena, ERR_SHARD_OWNERSHIP_LOST,
                                    "The shard is not owned here, its owner is '%s'.", detail.owner),
-                         &detail.base);
-}
-
-struct error *
-errors_task_list_not_owned(struct arena *arena, const char *owner, const char *me,
-                           const char *task_list)
-{
-    SHARED(TaskListNotOwnedByHostError) detail;
-    uber__cadence__shared__v1__task_list_not_owned_by_host_error__init(&detail);
-    detail.owned_by_identity = presence_make_text(owner);
-    detail.my_identity = presence_make_text(me);
-    detail.task_list_name = presence_make_text(task_list);
-    return errors_attach(
-        error_new(arena, ERR_TASK_LIST_NOT_OWNED, "Task list %s is not owned by %s but by '%s'.",
-                  detail.task_list_name, detail.my_identity, detail.owned_by_identity),
-        &detail.base);
-}
-
-struct error *
-errors_current_branch_changed(struct arena *arena, struct slice branch_token)
-{
-    SHARED(CurrentBranchChangedError) detail;
-    uber__cadence__shared__v1__current_branch_changed_error__init(&detail);
-    detail.current_branch_token = presence_make_bytes(branch_token);
-    return errors_attach(error_new(arena, ERR_CURRENT_BRANCH_CHANGED,
-                                   "The current branch of the history has changed."),
-                         &detail.base);
-}
-
-static ADMIN(VersionHistoryItem) *
-make_item(struct arena *arena, const struct error_event *event)
-{
-    if (event == NULL)
-        return NULL;
-    ADMIN(VersionHistoryItem) *item = message_new(arena, ADMIN_TYPE(version_history_item));
-    item->event_id = event->event_id;
-    item->version = event->event_version;
-    return item;
-}
-
-struct error *
-errors_retry_task(struct arena *arena, const struct error_retry *missing)
-{
-    API(WorkflowExecution) *execution = message_new(arena, API_TYPE(workflow_execution));
-    execution->workflow_id = presence_make_text(missing->workflow_id);
-    execution->run_id = presence_make_text(missing->run_id);
-    SHARED(RetryTaskV2Error) detail;
-    uber__cadence__shared__v1__retry_task_v2_error__init(&detail);
-    detail.domain_id = presence_make_text(missing->domain_id);
-    detail.workflow_execution = execution;
-    detail.start_event = make_item(arena, missing->after);
-    detail.end_event = make_item(arena, missing->before);
-    return errors_attach(error_new(arena, ERR_RETRY_TASK,
-                                   "Events of workflow %s, run %s are missing here.",
-                                   execution->workflow_id, execution->run_id),
                          &detail.base);
 }
 

@@ -58,32 +58,9 @@ must_use struct error *errors_client_version_not_supported(struct arena *arena,
                                                            const char *feature_version,
                                                            const char *client_name,
                                                            const char *supported_versions);
-/* ERR_FEATURE_NOT_ENABLED; its text is fixed. */
-must_use struct error *errors_feature_not_enabled(struct arena *arena, const char *feature_flag);
 
 /* ERR_SHARD_OWNERSHIP_LOST: `owner` is where the shard is now, as far as known. */
 must_use struct error *errors_shard_ownership_lost(struct arena *arena, const char *owner);
-/* ERR_TASK_LIST_NOT_OWNED. */
-must_use struct error *errors_task_list_not_owned(struct arena *arena, const char *owner,
-                                                  const char *me, const char *task_list);
-/* ERR_CURRENT_BRANCH_CHANGED. */
-must_use struct error *errors_current_branch_changed(struct arena *arena,
-                                                     struct slice branch_token);
-
-/* One end of the events that are missing; both ends are exclusive. */
-struct error_event {
-    int64_t event_id;
-    int64_t event_version;
-};
-struct error_retry {
-    const char *domain_id;
-    const char *workflow_id;
-    const char *run_id;
-    const struct error_event *after;  /* NULL: from the beginning */
-    const struct error_event *before; /* NULL: to the end */
-};
-/* ERR_RETRY_TASK: these events of a run have to be fetched first. */
-must_use struct error *errors_retry_task(struct arena *arena, const struct error_retry *missing);
 
 /* An error of a kind whose detail is `detail`, which must be the message that error.h names for the
  * kind. The makers above are made of it. */

@@ -71,7 +71,7 @@ TEST(errors, service_busy_has_a_reason_or_none, "A-009")
     EXPECT_TEXT(detail->reason, "external-workflow-id-rate-limit");
 }
 
-TEST(errors, version_and_feature_errors_have_the_fixed_text)
+TEST(errors, the_version_error_has_a_fixed_text)
 {
     scoped(arena_drop) struct arena *arena = arena_new(0);
     struct error *err = errors_client_version_not_supported(arena, "1.8.0", "uber-go", "<1.7.0");
@@ -82,50 +82,14 @@ TEST(errors, version_and_feature_errors_have_the_fixed_text)
     EXPECT_TEXT(version->feature_version, "1.8.0");
     EXPECT_TEXT(version->client_impl, "uber-go");
     EXPECT_TEXT(version->supported_versions, "<1.7.0");
-
-    err = errors_feature_not_enabled(arena, "flag");
-    EXPECT_KIND(err, ERR_FEATURE_NOT_ENABLED);
-    EXPECT_TEXT(err->message, "Feature flag not enabled");
-    API(FeatureNotEnabledError) *feature;
-    EXPECT_OK(errors_read(arena, err, &feature));
-    EXPECT_TEXT(feature->feature_flag, "flag");
 }
 
-TEST(errors, errors_between_hosts_survive_the_way)
+TEST(errors, an_error_between_hosts_survives_the_way)
 {
     scoped(arena_drop) struct arena *arena = arena_new(0);
     SHARED(ShardOwnershipLostError) *shard;
     EXPECT_OK(errors_read(arena, errors_shard_ownership_lost(arena, "host:1"), &shard));
     EXPECT_TEXT(shard->owner, "host:1");
-
-    SHARED(TaskListNotOwnedByHostError) *list;
-    EXPECT_OK(errors_read(arena, errors_task_list_not_owned(arena, "you", "me", "tl"), &list));
-    EXPECT_TEXT(list->owned_by_identity, "you");
-    EXPECT_TEXT(list->my_identity, "me");
-    EXPECT_TEXT(list->task_list_name, "tl");
-
-    SHARED(CurrentBranchChangedError) *branch;
-    struct slice token = SLICE_LITERAL("\0t");
-    EXPECT_OK(errors_read(arena, errors_current_branch_changed(arena, token), &branch));
-    EXPECT(slice_equal(
-        slice_of(branch->current_branch_token.data, branch->current_branch_token.len), token));
-}
-
-TEST(errors, the_missing_events_of_a_run_may_have_no_end)
-{
-    scoped(arena_drop) struct arena *arena = arena_new(0);
-    struct error_event after = {.event_id = 7, .event_version = -24};
-    struct error_retry missing = {"domain", "workflow", "run", &after, NULL};
-    struct error *err = errors_retry_task(arena, &missing);
-    EXPECT_KIND(err, ERR_RETRY_TASK);
-    SHARED(RetryTaskV2Error) *detail;
-    EXPECT_OK(errors_read(arena, err, &detail));
-    EXPECT_TEXT(detail->domain_id, "domain");
-    EXPECT_TEXT(detail->workflow_execution->workflow_id, "workflow");
-    EXPECT_TEXT(detail->workflow_execution->run_id, "run");
-    EXPECT_EQ(detail->start_event->event_id, 7);
-    EXPECT_EQ(detail->start_event->version, -24);
-    EXPECT(detail->end_event == NULL);
 }
 
 TEST(errors, a_detail_from_outside_that_is_none_is_an_error)

@@ -67,12 +67,6 @@ presence_make_duration(struct arena *arena, int64_t seconds)
 }
 
 GOOGLE(Duration) *
-presence_make_maybe_duration(struct arena *arena, struct maybe_int64 seconds)
-{
-    return seconds.is_set ? presence_make_duration(arena, seconds.value) : NULL;
-}
-
-GOOGLE(Duration) *
 presence_make_duration_nanoseconds(struct arena *arena, int64_t nanoseconds)
 {
     GOOGLE(Duration) *duration = message_new(arena, GOOGLE_TYPE(duration));
@@ -129,16 +123,6 @@ presence_make_int64(struct arena *arena, struct maybe_int64 number)
     if (!number.is_set)
         return NULL;
     GOOGLE(Int64Value) *wrapped = message_new(arena, GOOGLE_TYPE(int64_value));
-    wrapped->value = number.value;
-    return wrapped;
-}
-
-GOOGLE(DoubleValue) *
-presence_make_double(struct arena *arena, struct maybe_double number)
-{
-    if (!number.is_set)
-        return NULL;
-    GOOGLE(DoubleValue) *wrapped = message_new(arena, GOOGLE_TYPE(double_value));
     wrapped->value = number.value;
     return wrapped;
 }

@@ -52,9 +52,6 @@ must_use struct error *presence_read_timestamp(struct arena *arena, const char *
 
 /* The duration as a message. */
 must_use GOOGLE(Duration) *presence_make_duration(struct arena *arena, int64_t seconds);
-/* The same, or NULL when unset. */
-must_use GOOGLE(Duration) *presence_make_maybe_duration(struct arena *arena,
-                                                        struct maybe_int64 seconds);
 /* NULL is unset; parts of a second are cut off, towards 0. Error: nanos that are no part of a
  * second or whose sign is not that of the seconds, or more than 10,000 years. */
 must_use struct error *presence_read_duration(struct arena *arena, const char *field,
@@ -73,7 +70,6 @@ must_use GOOGLE(Duration) *presence_make_duration_nanoseconds(struct arena *aren
 
 /* NULL when unset. */
 must_use GOOGLE(Int64Value) *presence_make_int64(struct arena *arena, struct maybe_int64 number);
-must_use GOOGLE(DoubleValue) *presence_make_double(struct arena *arena, struct maybe_double number);
 /* NULL is unset. */
 struct maybe_int64 presence_read_int64(const GOOGLE(Int64Value) *number);
 struct maybe_double presence_read_double(const GOOGLE(DoubleValue) *number);

@@ -131,16 +131,6 @@ mutation_change_activity(struct mutation *mutation, int64_t schedule_id)
     return copy;
 }
 
-STORED(PendingTimer) *
-mutation_change_timer(struct mutation *mutation, const char *timer_id)
-{
-    const STORED(PendingTimer) *old = run_find_timer(mutation->run, timer_id);
-    check_that(old != NULL, "no timer %s is pending", timer_id);
-    STORED(PendingTimer) *copy = record_copy(mutation->run, old, sizeof *old);
-    journal_set(mutation, PENDING_TIMER, 0, copy->timer_id, copy);
-    return copy;
-}
-
 void
 mutation_put_activity(struct mutation *mutation, STORED(PendingActivity) *activity)
 {

@@ -159,7 +159,6 @@ STORED(RunRecord) *mutation_core(struct mutation *mutation);
 STORED(PendingDecision) *
 mutation_change_decision(struct mutation *mutation); /* there must be one */
 STORED(PendingActivity) *mutation_change_activity(struct mutation *mutation, int64_t schedule_id);
-STORED(PendingTimer) *mutation_change_timer(struct mutation *mutation, const char *timer_id);
 /* `activity` lives in the run. */
 void mutation_put_activity(struct mutation *mutation, STORED(PendingActivity) *activity);
 void mutation_remove_activity(struct mutation *mutation, int64_t schedule_id);
