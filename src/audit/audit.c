@@ -41,7 +41,8 @@ begins_with_one_of(const char *name, const char *const *prefixes)
     return false;
 }
 
-bool
+/* Does the method with this index (wire/services.h) leave a record? */
+static bool
 audit_counts(size_t index)
 {
     struct wire_method method = wire_method_at(index);

@@ -25,8 +25,6 @@ struct audit *audit_new(const struct audit_options *options);
 void audit_free(struct audit *audit);
 /* A call has ended, `err` NULL: well. For rpc_service_watch. Yields. */
 void audit_note(void *audit, struct rpc_call *call, const struct error *err);
-/* Does the method with this index (wire/services.h) leave a record? */
-bool audit_counts(size_t index);
 
 struct audit_filter {
     const char *domain;    /* "": of all, and of none */

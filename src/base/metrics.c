@@ -352,7 +352,7 @@ peak_raise(struct peak *peak, uint32_t window, uint32_t value)
             break;
 }
 
-uint32_t
+static uint32_t
 peak_value(const struct peak *peak)
 {
     uint32_t newest = atomic_load_explicit(&peak->newest, memory_order_relaxed), highest = 0;

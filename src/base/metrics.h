@@ -55,7 +55,6 @@ void histogram_observe(struct histogram *histogram, int64_t value);
  * numbers. What is shown is the highest value of the newest window and of the one before. Value 0
  * only says that time has passed. */
 void peak_raise(struct peak *peak, uint32_t window, uint32_t value);
-uint32_t peak_value(const struct peak *peak);
 uint64_t histogram_count(const struct histogram *histogram);
 
 /* All series as Prometheus text, families in order of name, series in order of labels. */

@@ -179,7 +179,8 @@ change_moment(const struct zone_change *change, int64_t year)
     return day * DAY + change->time;
 }
 
-int64_t
+/* Seconds east of UTC at a moment (seconds since 1970). */
+static int64_t
 zone_offset_at(const struct zone *zone, int64_t moment)
 {
     if (!zone->has_summer)

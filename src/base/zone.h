@@ -32,8 +32,6 @@ struct zone {
 
 /* A zone by its name, "Europe/Paris"; "", "UTC" and "Local" are UTC. False: there is none. */
 must_use bool zone_find(struct slice name, struct zone *zone);
-/* Seconds east of UTC at a moment (seconds since 1970). */
-int64_t zone_offset_at(const struct zone *zone, int64_t moment);
 
 /* A date of the Gregorian calendar, and a time of the day. */
 struct civil {

@@ -49,7 +49,8 @@ config_put_name(struct config *config, const char *section, const char *name)
                                         .name = arena_text(config->arena, name)});
 }
 
-void
+/* Keeps every name of the user's choice that `path` has where `declared` has a "*". */
+static void
 config_put_names(struct config *config, const char *declared, const char *path)
 {
     const char *at = path;

@@ -36,8 +36,6 @@ struct config {
 
 /* Keeps a value; an earlier one of the same path is replaced. */
 void config_put(struct config *config, const char *path, struct value value, bool is_old_name);
-/* Keeps every name of the user's choice that `path` has where `declared` has a "*". */
-void config_put_names(struct config *config, const char *declared, const char *path);
 /* Keeps one such name; a second time changes nothing. */
 void config_put_name(struct config *config, const char *section, const char *name);
 /* "; did you mean <nearest declared path>?", or "". */

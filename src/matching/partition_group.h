@@ -194,8 +194,6 @@ void root_recorded(struct task_list *list, struct record_state written);
 void root_receive(struct task_list *list, int32_t from, const struct notice *notice);
 /* How the list is to be divided. */
 void root_division(const struct task_list *list, struct division *division);
-/* Copies what is to be, or was, stored. */
-void root_keep_config(struct root *root, const API(TaskListPartitionConfig) *config);
 /* The scaler's timer. */
 void root_scale(struct timer *timer);
 /* It is divided like that from now on: recorded, then published. */

@@ -164,6 +164,20 @@ root_wake_members(struct task_list *list)
         notice_send(list, i, (struct notice){.kind = NOTICE_AWAKE});
 }
 
+/* Copies what is to be, or was, stored. */
+static void
+root_keep_config(struct root *root, const API(TaskListPartitionConfig) *config)
+{
+    struct arena *arena = arena_new(0);
+    API(TaskListPartitionConfig) *copy = NULL;
+    struct slice bytes = message_encode(arena, &config->base);
+    struct error *err = message_decode(arena, API_TYPE(task_list_partition_config), bytes, &copy);
+    check(err == NULL && config->version > 0);
+    arena_free(root->arena);
+    root->arena = arena;
+    root->config = copy;
+}
+
 void
 root_adopt(struct task_list *list, const STORED(TaskListRecord) *record)
 {
@@ -184,19 +198,6 @@ root_adopt(struct task_list *list, const STORED(TaskListRecord) *record)
     }
     list->member.refreshed = 0;
     root_refresh(list);
-}
-
-void
-root_keep_config(struct root *root, const API(TaskListPartitionConfig) *config)
-{
-    struct arena *arena = arena_new(0);
-    API(TaskListPartitionConfig) *copy = NULL;
-    struct slice bytes = message_encode(arena, &config->base);
-    struct error *err = message_decode(arena, API_TYPE(task_list_partition_config), bytes, &copy);
-    check(err == NULL && config->version > 0);
-    arena_free(root->arena);
-    root->arena = arena;
-    root->config = copy;
 }
 
 void

@@ -221,21 +221,15 @@ must_use bool session_tick(struct session *session, int64_t now, int64_t *next);
 void session_check(const struct session *session);
 /* Will nothing more come or go? */
 bool session_is_over(const struct session *session);
-/* First step of a graceful end. */
-void session_begin_goaway(struct session *session);
 /* Every stream is gone from here on; handlers are cancelled. Closes the pipe. */
 void session_end(struct session *session);
 /* After session_end and when no handler runs. */
 void session_free(struct session *session);
-/* Brings the metric of bytes sent up to date. */
-void session_show_bytes(struct session *session);
 /* All that is held for the peer. */
 size_t session_held(const struct session *session);
 /* Gives received bytes back to the connection's window unless too much is held; refuses requests
  * that could never become whole because of that. */
 void session_open_window(struct session *session);
-/* Lets go what HTTP/2 has to send after it was fed. */
-void session_schedule(struct session *session);
 /* One more frame that did nothing useful. */
 void session_penalize(struct session *session, int64_t cost);
 /* Resets a stream whose request is malformed. */

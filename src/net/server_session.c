@@ -76,6 +76,21 @@ code_of(ssize_t failure)
     return failure == NGHTTP2_ERR_FLOODED ? NGHTTP2_ENHANCE_YOUR_CALM : NGHTTP2_INTERNAL_ERROR;
 }
 
+/* At the end of the tick. But clients in Go send a ping with each answer, to measure the way: a
+ * write for each of these alone would be a third of all writes, so it waits a little for an answer
+ * that takes it along. */
+static void
+session_schedule(struct session *session)
+{
+    nghttp2_session *http = session->pipe.session;
+    if (nghttp2_session_want_write(http) == 0)
+        return;
+    if (session->ping_acks != 1 || nghttp2_session_get_outbound_queue_size(http) != 1)
+        http2_pipe_schedule(&session->pipe);
+    else if (!timer_is_pending(&session->ack_timer))
+        timer_start(&session->ack_timer, clock_monotonic() + PING_ACK_DELAY);
+}
+
 bool
 session_receive(struct session *session, struct slice bytes)
 {
@@ -95,22 +110,8 @@ session_receive(struct session *session, struct slice bytes)
     return true;
 }
 
-/* At the end of the tick. But clients in Go send a ping with each answer, to measure the way: a
- * write for each of these alone would be a third of all writes, so it waits a little for an answer
- * that takes it along. */
-void
-session_schedule(struct session *session)
-{
-    nghttp2_session *http = session->pipe.session;
-    if (nghttp2_session_want_write(http) == 0)
-        return;
-    if (session->ping_acks != 1 || nghttp2_session_get_outbound_queue_size(http) != 1)
-        http2_pipe_schedule(&session->pipe);
-    else if (!timer_is_pending(&session->ack_timer))
-        timer_start(&session->ack_timer, clock_monotonic() + PING_ACK_DELAY);
-}
-
-void
+/* Brings the metric of bytes sent up to date. */
+static void
 session_show_bytes(struct session *session)
 {
     count_add(session->owner_loop->server->metrics.bytes_out,
@@ -280,7 +281,8 @@ is_moving(const struct session *session, int64_t now, int64_t *next)
     return now < until;
 }
 
-void
+/* First step of a graceful end. */
+static void
 session_begin_goaway(struct session *session)
 {
     if (session->is_goaway_sent)

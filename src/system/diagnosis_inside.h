@@ -48,9 +48,8 @@ void report_examine(struct diagnosis *diagnosis, const API(HistoryEvent) *event)
 const char *report_quote(const struct diagnosis *diagnosis, const char *text);
 const char *report_list(const struct diagnosis *diagnosis, const API(TaskList) *list);
 const char *report_policy(const struct diagnosis *diagnosis, const API(RetryPolicy) *policy);
-/* Whole seconds; of NULL: 0. Of an event: ns since 1970. */
+/* Whole seconds; of NULL: 0. */
 int64_t report_seconds(const GOOGLE(Duration) *duration);
-int64_t report_time(const API(HistoryEvent) *event);
 
 /* Adds an issue, if there are not too many; true: it is number *id of its kind. */
 bool report_add_issue(struct diagnosis *diagnosis, struct values *issues, const char *kind,

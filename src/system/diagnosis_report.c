@@ -115,7 +115,8 @@ report_add_cause(struct diagnosis *diagnosis, struct values *causes, size_t issu
 
 /* --- what later events name ---- */
 
-int64_t
+/* When it was written, ns since 1970. */
+static int64_t
 report_time(const API(HistoryEvent) *event)
 {
     const GOOGLE(Timestamp) *time = event->event_time;

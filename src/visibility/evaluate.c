@@ -3,7 +3,8 @@
 
 #include "base/check.h"
 
-int
+/* <0, 0, >0; both are of one type. */
+static int
 attribute_compare_values(const struct attribute_value *one, const struct attribute_value *other)
 {
     check(one->type == other->type);

@@ -17,8 +17,5 @@ const struct attribute_value *query_order_value(const struct query *query,
 int query_compare_positions(const struct query *query, const struct attribute_value *one,
                             struct slice one_run, const struct attribute_value *other,
                             struct slice other_run);
-/* <0, 0, >0; both are of one type. */
-int attribute_compare_values(const struct attribute_value *one,
-                             const struct attribute_value *other);
 
 #endif

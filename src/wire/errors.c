@@ -41,7 +41,9 @@ errors_detail_type(enum error_kind kind)
     unreachable("no message %s for errors of kind %s", name, error_kind_name(kind));
 }
 
-struct error *
+/* An error of a kind whose detail is `detail`, which must be the message that error.h names for the
+ * kind. The makers are made of it. */
+static struct error *
 errors_attach(struct error *err, const ProtobufCMessage *detail)
 {
     check_that(errors_detail_type(err->kind) == detail->descriptor,

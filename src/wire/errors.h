@@ -62,10 +62,6 @@ must_use struct error *errors_client_version_not_supported(struct arena *arena,
 /* ERR_SHARD_OWNERSHIP_LOST: `owner` is where the shard is now, as far as known. */
 must_use struct error *errors_shard_ownership_lost(struct arena *arena, const char *owner);
 
-/* An error of a kind whose detail is `detail`, which must be the message that error.h names for the
- * kind. The makers above are made of it. */
-must_use struct error *errors_attach(struct error *err, const ProtobufCMessage *detail);
-
 /* The type of the detail of a kind, NULL: it has none. */
 const ProtobufCMessageDescriptor *errors_detail_type(enum error_kind kind);
 

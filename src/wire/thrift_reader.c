@@ -64,7 +64,7 @@ thrift_reader_u8(struct thrift_reader *reader, uint8_t *value)
     return bytes != NULL;
 }
 
-bool
+static bool
 thrift_reader_i16(struct thrift_reader *reader, int16_t *value)
 {
     const uint8_t *bytes = reader_take(reader, sizeof *value);

@@ -26,7 +26,6 @@ bool thrift_reader_fail(struct thrift_reader *reader, const char *problem);
 
 /* Numbers, big-endian. */
 must_use bool thrift_reader_u8(struct thrift_reader *reader, uint8_t *value);
-must_use bool thrift_reader_i16(struct thrift_reader *reader, int16_t *value);
 must_use bool thrift_reader_i32(struct thrift_reader *reader, int32_t *value);
 must_use bool thrift_reader_i64(struct thrift_reader *reader, int64_t *value);
 /* A length and as many bytes; *bytes points into what is read. */

@@ -52,16 +52,8 @@ answer_empty(struct parked_poll *waiting)
     poll_end(waiting, NULL);
 }
 
-void
-poll_end(struct parked_poll *waiting, struct error *err)
-{
-    check(!waiting->is_in_matching && !timer_is_pending(&waiting->held));
-    parked_answer(&waiting->parked, err);
-    poll_forget_task(waiting);
-    parked_end(&waiting->parked);
-}
-
-void
+/* Frees the task that it came back with, if any. */
+static void
 poll_forget_task(struct parked_poll *waiting)
 {
     if (waiting->poll.task_arena != NULL)
@@ -70,6 +62,15 @@ poll_forget_task(struct parked_poll *waiting)
     waiting->poll.task = NULL;
     waiting->poll.start = NULL;
     waiting->poll.request_id = NULL;
+}
+
+void
+poll_end(struct parked_poll *waiting, struct error *err)
+{
+    check(!waiting->is_in_matching && !timer_is_pending(&waiting->held));
+    parked_answer(&waiting->parked, err);
+    poll_forget_task(waiting);
+    parked_end(&waiting->parked);
 }
 
 void

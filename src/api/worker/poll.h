@@ -22,8 +22,6 @@ void poll_again(struct parked_poll *waiting);
 void poll_end(struct parked_poll *waiting, struct error *err);
 /* The caller has gone: a task that is not started goes back to its list. Then as poll_end. */
 void poll_gone(struct parked_poll *waiting);
-/* Frees the task that it came back with, if any. */
-void poll_forget_task(struct parked_poll *waiting);
 /* How long it waited, for workers that adjust themselves. */
 API(AutoConfigHint) *poll_hint(const struct parked_poll *waiting, struct arena *arena);
 

@@ -14,7 +14,7 @@
 #define EXECUTION_SECONDS 86400
 #define DECISION_SECONDS  300
 
-struct slice
+static struct slice
 diagnose_input(const struct diagnosis_spec *spec, struct arena *arena)
 {
     size_t payload = strlen(spec->domain) + strlen(spec->identity) + strlen(spec->workflow_id) +

@@ -14,10 +14,9 @@
 #define DIAGNOSTICS_LIST   "diagnostics-wf-tasklist"
 #define DIAGNOSTICS_REPORT "query-diagnostics-report"
 
-/* The input of the diagnostics run, as JSON in the arena: which run to examine, and for whom. */
+/* The input of the diagnostics run, as JSON: which run to examine, and for whom. */
 struct diagnosis_spec {
     const char *domain, *workflow_id, *run_id, *identity;
 };
-struct slice diagnose_input(const struct diagnosis_spec *spec, struct arena *arena);
 
 #endif

@@ -35,7 +35,8 @@ print_pollers(const API(DescribeTaskListResponse) *response, struct arena *arena
     cli_print("%s", table_text(&table));
 }
 
-const char *
+/* How many tasks wait, as far as it is known: "3", "-". */
+static const char *
 task_list_backlog(const API(DescribeTaskListResponse) *list, struct arena *arena)
 {
     if (list->task_list_status == NULL)

@@ -13,7 +13,5 @@ struct error *task_list_show_all(struct cli_call *call, const ProtobufCMessage *
 struct error *task_list_show_partitions(struct cli_call *call, const ProtobufCMessage *response);
 struct error *cluster_show_search_attributes(struct cli_call *call,
                                              const ProtobufCMessage *response);
-/* How many tasks wait, as far as it is known: "3", "-". */
-const char *task_list_backlog(const API(DescribeTaskListResponse) *list, struct arena *arena);
 
 #endif

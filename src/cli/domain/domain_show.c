@@ -15,7 +15,8 @@ domain_retention_days(const API(Domain) *domain)
     return retention == NULL ? 0 : retention->seconds / SECONDS_PER_DAY;
 }
 
-bool
+/* Has it cluster attributes? */
+static bool
 domain_has_attributes(const API(Domain) *domain)
 {
     const API(ActiveClusters) *active = domain->active_clusters;

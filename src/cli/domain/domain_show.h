@@ -49,8 +49,6 @@ const char *domain_json_failovers(const struct failover_list *failovers, struct 
 
 /* Retention in whole days. */
 int64_t domain_retention_days(const API(Domain) *domain);
-/* Has it cluster attributes? */
-bool domain_has_attributes(const API(Domain) *domain);
 
 /* Words for values. */
 const char *domain_status_text(const API(Domain) *domain, struct arena *arena);

@@ -168,7 +168,8 @@ check_way(struct cli_call *call, const char *source, const char *target)
                                      "--source_cluster and --target_cluster are the same"));
 }
 
-struct error *
+/* From one cluster to another, the domains that are named; numbers as in the flags. Pure. */
+static struct error *
 failover_plan_between(struct cli_call *call, const char *source, const char *target,
                       json_t *domains, struct failover_plan *plan)
 {

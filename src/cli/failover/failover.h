@@ -23,17 +23,10 @@ struct failover_plan {
 
 /* What the flags of `failover start` ask for. Errors: a flag is wrong or missing. Pure. */
 must_use struct error *failover_plan_start(struct cli_call *call, struct failover_plan *plan);
-/* From one cluster to another, the domains that are named; numbers as in the flags. Pure. */
-must_use struct error *failover_plan_between(struct cli_call *call, const char *source,
-                                             const char *target, json_t *domains,
-                                             struct failover_plan *plan);
 /* What the flags of `rebalance start` ask for. Pure. */
 void failover_plan_rebalance(struct cli_call *call, struct failover_plan *plan);
 /* Shows which domains would move, and how (failover_preview.c). Yields. */
 must_use struct error *failover_preview(struct cli_call *call, const struct failover_plan *plan);
-/* The domains that the plan would move (failover_preview.c). Yields. */
-must_use struct error *failover_find_moves(struct cli_call *call, const struct failover_plan *plan,
-                                           struct managed_moves *moves);
 
 /* How far a run is (failover_state.c). */
 struct failover_state {

@@ -4,7 +4,8 @@
 #include "cli/failover/failover.h"
 #include "cli/output/table.h"
 
-struct error *
+/* The domains that the plan would move. Yields. */
+static struct error *
 failover_find_moves(struct cli_call *call, const struct failover_plan *plan,
                     struct managed_moves *moves)
 {

@@ -143,7 +143,9 @@ show_end(struct follow *follow)
         cli_print("%s\n", timeline->outcome);
 }
 
-struct error *
+/* Prints the events of a run as they come, and of those that it is continued as, until the last is
+ * closed; then how it ended. With exit code 1 unless it completed. Yields. */
+static struct error *
 history_follow(struct cli_call *call, const char *domain, const char *workflow_id,
                const char *run_id)
 {

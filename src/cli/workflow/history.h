@@ -21,9 +21,4 @@ must_use struct error *history_next(struct cli_history_reader *reader, API(Histo
 /* A run from its flags: --domain, --workflow_id, --run_id. Error: one is missing. */
 must_use struct error *history_open(struct cli_call *call, struct cli_history_reader *reader);
 
-/* Prints the events of a run as they come, and of those that it is continued as, until the last is
- * closed; then how it ended. With exit code 1 unless it completed. Yields. */
-must_use struct error *history_follow(struct cli_call *call, const char *domain,
-                                      const char *workflow_id, const char *run_id);
-
 #endif

@@ -18,9 +18,6 @@ struct run_list {
  * only the first. Yields. Errors: the server's. */
 must_use struct error *run_list_query(struct cli_call *call, const char *method, const char *query,
                                       int64_t page_size, bool wants_all, struct run_list *list);
-/* Adds the open or the closed ones that the flags for times, type, id and status let through. */
-must_use struct error *run_list_filtered(struct cli_call *call, bool is_open, int64_t page_size,
-                                         bool wants_all, struct run_list *list);
 /* Drops the runs whose workflow id is in `excluded`. */
 void run_list_exclude(struct run_list *list, const struct run_list *excluded);
 /* As the flags ask: columns or JSON. */

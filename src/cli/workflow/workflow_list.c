@@ -135,7 +135,8 @@ run_list_query(struct cli_call *call, const char *method, const char *query, int
     return err != NULL ? err : ask_pages(call, &page, wants_all, list);
 }
 
-struct error *
+/* Adds the open or the closed ones that the flags for times, type, id and status let through. */
+static struct error *
 run_list_filtered(struct cli_call *call, bool is_open, int64_t page_size, bool wants_all,
                   struct run_list *list)
 {

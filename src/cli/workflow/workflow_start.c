@@ -56,7 +56,8 @@ make_payload(const char *text, struct arena *arena)
     return presence_make_payload(arena, (struct maybe_bytes){true, slice_text(text)});
 }
 
-struct error *
+/* The JSON of `key`, or of the file that `file_key` names; NULL: neither was given. May yield. */
+static struct error *
 workflow_read_input(struct cli_call *call, const char *key, const char *file_key,
                     API(Payload) **payload)
 {

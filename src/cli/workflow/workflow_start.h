@@ -25,9 +25,6 @@
  * id where none was given. */
 struct error *workflow_complete_start(struct cli_call *call, ProtobufCMessage *request);
 struct error *workflow_complete_signal_with_start(struct cli_call *call, ProtobufCMessage *request);
-/* The JSON of `key`, or of the file that `file_key` names; NULL: neither was given. May yield. */
-must_use struct error *workflow_read_input(struct cli_call *call, const char *key,
-                                           const char *file_key, API(Payload) **payload);
 /* For struct cli_rpc of requests with an input: signals, queries. */
 struct error *workflow_complete_signal(struct cli_call *call, ProtobufCMessage *request);
 struct error *workflow_complete_query(struct cli_call *call, ProtobufCMessage *request);

@@ -144,9 +144,6 @@ struct drain_change {
  * The fields that Cadence has for the domain's own follow. How many were taken out or replaced. */
 size_t decide_change_drains(STORED(DomainRecord) *record, const struct drain_change *changes,
                             size_t count, struct arena *arena);
-/* Takes one out; false: there was none. */
-bool decide_drop_drain(STORED(DomainRecord) *record, const char *scope, const char *name,
-                       struct arena *arena);
 /* What a message says of drains. */
 struct replicated_drains {
     const API(Domain) *domain; /* as the sender has it, with its versions */

@@ -72,7 +72,8 @@ decide_change_drains(STORED(DomainRecord) *record, const struct drain_change *ch
     return dropped;
 }
 
-bool
+/* Takes one out; false: there was none. */
+static bool
 decide_drop_drain(STORED(DomainRecord) *record, const char *scope, const char *name,
                   struct arena *arena)
 {

@@ -49,7 +49,8 @@ active_for_run(const struct shard *shard, const struct domain *domain, const str
                       run_last_version(run));
 }
 
-struct error *
+/* ERR_DOMAIN_NOT_ACTIVE: `active` is the cluster to ask. */
+static struct error *
 shard_not_active(const struct shard *shard, const struct domain *domain, const char *active,
                  struct arena *arena)
 {

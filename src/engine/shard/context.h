@@ -25,10 +25,6 @@ must_use struct error *tenure_make_context(struct tenure *tenure, const struct s
 must_use struct error *tenure_check_newest(const struct tenure *tenure, int64_t last_version,
                                            const struct run_context *context, struct arena *arena);
 
-/* ERR_DOMAIN_NOT_ACTIVE: `active` is the cluster to ask. */
-must_use struct error *shard_not_active(const struct shard *shard, const struct domain *domain,
-                                        const char *active, struct arena *arena);
-
 /* What applying old events may look at. Error: ERR_ENTITY_NOT_EXISTS (no such domain). */
 must_use struct error *tenure_read_context(struct tenure *tenure, const char *domain_id,
                                            struct arena *arena, struct run_context *context);

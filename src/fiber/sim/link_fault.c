@@ -26,7 +26,8 @@ end_wake(struct end *end)
     sim_loop_wake(socket->loop, waiter);
 }
 
-void
+/* The end is broken from now on. */
+static void
 end_break(struct end *end)
 {
     struct world *world = end->host->world;

@@ -127,8 +127,6 @@ void end_open(struct end *end, struct host *host, enum end_state state);
 
 /* Sends a reset to an end; it arrives behind the bytes already under way to it. */
 void end_send_reset(struct end *end);
-/* The end is broken from now on. */
-void end_break(struct end *end);
 /* Something of this flow was not acknowledged because of a cut: its writer gives up after a time.
  */
 void flow_start_timeout(struct flow *flow);

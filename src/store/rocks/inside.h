@@ -125,7 +125,6 @@ struct wal_watermark {
 };
 /* Writes it, if that can be done. Blocks, but for no disk. */
 void wal_watermark_write(const struct folder *folder, const struct wal_watermark *watermark);
-struct wal_watermark wal_watermark_read(const struct folder *folder);
 /* Do the logs reach what was noted? Blocks. Errors: ERR_CORRUPT, ERR_IO. */
 must_use struct error *wal_watermark_judge(const struct folder *folder,
                                            const struct wal_report *report, struct arena *arena);

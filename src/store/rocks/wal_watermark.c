@@ -45,7 +45,7 @@ wal_watermark_write(const struct folder *folder, const struct wal_watermark *mar
     close(file);
 }
 
-struct wal_watermark
+static struct wal_watermark
 wal_watermark_read(const struct folder *folder)
 {
     uint8_t bytes[WATERMARK_SIZE];
