@@ -12,6 +12,7 @@
 #include "visibility/attributes.h"
 #include "wire/event_json.h"
 #include "wire/message.h"
+#include "wire/presence.h"
 
 #define TURN_LOOK    (2 * NS_PER_MS)
 #define TURN_WAIT    (5 * NS_PER_S)
@@ -134,7 +135,7 @@ put_record(struct archive *archive, const struct archive_run *run, struct arena 
                                 &info);
     if (err != NULL)
         return err;
-    int64_t close_time = info->close_time == NULL ? 0 : attribute_time_of(info->close_time);
+    int64_t close_time = presence_time(info->close_time);
     struct archive_file archive_file = {.archive = archive,
                                         .kind = ARCHIVE_VISIBILITY,
                                         .folder =

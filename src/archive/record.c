@@ -27,12 +27,6 @@ write_integer(struct buffer *out, const char *name, int64_t number)
     buffer_append_format(out, ",\"%s\":%lld", name, (long long)number);
 }
 
-static int64_t
-time_or_0(const GOOGLE(Timestamp) *timestamp)
-{
-    return timestamp == NULL ? 0 : attribute_time_of(timestamp);
-}
-
 /* "COMPLETED": the name of the value without that of the enum. */
 static const char *
 status_name(API(WorkflowExecutionCloseStatus) status)
@@ -93,9 +87,9 @@ archive_record_write(const struct archive_run *run, const API(WorkflowExecutionI
     write_member(&out, "WorkflowID", run->workflow_id);
     write_member(&out, "RunID", run->run_id);
     write_member(&out, "WorkflowTypeName", info->type == NULL ? "" : info->type->name);
-    write_integer(&out, "StartTimestamp", time_or_0(info->start_time));
-    write_integer(&out, "ExecutionTimestamp", time_or_0(info->execution_time));
-    write_integer(&out, "CloseTimestamp", time_or_0(info->close_time));
+    write_integer(&out, "StartTimestamp", presence_time(info->start_time));
+    write_integer(&out, "ExecutionTimestamp", presence_time(info->execution_time));
+    write_integer(&out, "CloseTimestamp", presence_time(info->close_time));
     write_member(&out, "CloseStatus", status_name(info->close_status));
     write_integer(&out, "HistoryLength", info->history_length);
     write_memo(&out, info->memo);

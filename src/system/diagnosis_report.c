@@ -115,20 +115,12 @@ report_add_cause(struct diagnosis *diagnosis, struct values *causes, size_t issu
 
 /* --- what later events name ---- */
 
-/* When it was written, ns since 1970. */
-static int64_t
-report_time(const API(HistoryEvent) *event)
-{
-    const GOOGLE(Timestamp) *time = event->event_time;
-    return time == NULL ? 0 : time->seconds * SECOND + time->nanos;
-}
-
 static void
 know(struct diagnosis *diagnosis, const API(HistoryEvent) *event,
      const ProtobufCMessage *attributes)
 {
     struct known_event *known = arena_make(diagnosis->arena, struct known_event);
-    known->time = report_time(event);
+    known->time = presence_time(event->event_time);
     known->attributes = message_copy(diagnosis->arena, attributes);
     map64_put(diagnosis->known, (uint64_t)event->event_id, known);
 }
@@ -199,7 +191,7 @@ int64_t
 report_elapsed(const struct diagnosis *diagnosis, int64_t from_id, const API(HistoryEvent) *event)
 {
     const struct known_event *from = map64_get(diagnosis->known, (uint64_t)from_id);
-    return from == NULL ? 0 : report_time(event) - from->time;
+    return from == NULL ? 0 : presence_time(event->event_time) - from->time;
 }
 
 /* --- all of it ---- */
@@ -218,7 +210,7 @@ diagnosis_add(struct diagnosis *diagnosis, const API(HistoryEvent) *event)
     report_examine(diagnosis, event);
     know_event(diagnosis, event);
     diagnosis->last.id = event->event_id;
-    diagnosis->last.time = report_time(event);
+    diagnosis->last.time = presence_time(event->event_time);
     diagnosis->last.version = event->version;
     diagnosis->last.task_id = event->task_id;
     diagnosis->last.kind = event->attributes_case;

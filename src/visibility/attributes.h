@@ -90,11 +90,7 @@ must_use struct error *attribute_read(const struct search_attribute *attribute, 
                                       struct arena *arena, struct attribute_value **values,
                                       size_t *count);
 
-/* RFC 3339, with fractions and any offset; cut to the nearest time that 64 bits of ns can hold. */
-must_use bool attribute_parse_time(struct slice text, int64_t *nanoseconds);
 /* Down to the whole millisecond. */
 int64_t attribute_floor_time(int64_t nanoseconds);
-/* A time of the wire, cut in the same way. */
-int64_t attribute_time_of(const GOOGLE(Timestamp) *timestamp);
 
 #endif

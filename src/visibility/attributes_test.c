@@ -1,4 +1,5 @@
 /* attributes_test.c - for instance: names, types, values, times. */
+#include "base/text.h"
 #include "visibility/attributes.h"
 
 #include "base/test.h"
@@ -174,7 +175,7 @@ TEST(attributes, times_are_read_with_fractions_and_offsets, "B-017")
     };
     for (size_t i = 0; i < array_length(good); i++) {
         int64_t nanoseconds = 7;
-        if (!attribute_parse_time(slice_text(good[i].text), &nanoseconds) ||
+        if (!text_parse_moment(slice_text(good[i].text), &nanoseconds) ||
             nanoseconds != good[i].nanoseconds)
             TEST_FAIL("%s is not %lld", good[i].text, (long long)nanoseconds);
     }
@@ -205,7 +206,7 @@ TEST(attributes, what_is_no_time_is_refused)
     };
     for (size_t i = 0; i < array_length(bad); i++) {
         int64_t nanoseconds;
-        if (attribute_parse_time(slice_text(bad[i]), &nanoseconds))
+        if (text_parse_moment(slice_text(bad[i]), &nanoseconds))
             TEST_FAIL("%s was taken", bad[i]);
     }
 }

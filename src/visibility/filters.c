@@ -3,6 +3,7 @@
 
 #include "base/check.h"
 #include "visibility/language.h"
+#include "wire/presence.h"
 
 #define FILTERS_MAX 7
 
@@ -13,8 +14,8 @@ static void
 set_times(struct query_filters *filters, const API(StartTimeFilter) *time)
 {
     check(time != NULL && time->earliest_time != NULL && time->latest_time != NULL);
-    filters->earliest = attribute_time_of(time->earliest_time);
-    filters->latest = attribute_time_of(time->latest_time);
+    filters->earliest = presence_time(time->earliest_time);
+    filters->latest = presence_time(time->latest_time);
 }
 
 static void

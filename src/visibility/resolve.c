@@ -102,7 +102,7 @@ read_value(const struct search_attribute *attribute, struct slice text,
     case ATTRIBUTE_BOOL:
         return read_bool(text, &value->integer);
     case ATTRIBUTE_DATETIME:
-        return read_integer(text, &value->integer) || attribute_parse_time(text, &value->integer);
+        return read_integer(text, &value->integer) || text_parse_moment(text, &value->integer);
     case ATTRIBUTE_TYPE_COUNT:
         break;
     }

@@ -3,6 +3,7 @@
 #include "uber/cadence/api/v1/common.pb-c.h"
 #include "visibility/engine.h"
 #include "wire/message.h"
+#include "wire/presence.h"
 
 static void
 set_text(struct visibility_row *row, enum attribute_column column, const char *text)
@@ -27,7 +28,7 @@ set_time(struct visibility_row *row, enum attribute_column column,
          const GOOGLE(Timestamp) *timestamp)
 {
     if (timestamp != NULL)
-        set_integer(row, column, ATTRIBUTE_DATETIME, attribute_time_of(timestamp));
+        set_integer(row, column, ATTRIBUTE_DATETIME, presence_time(timestamp));
 }
 
 static void
@@ -54,7 +55,7 @@ read_times(const API(WorkflowExecutionInfo) *info, struct visibility_row *row)
     set_time(row, COLUMN_UPDATE_TIME, info->update_time);
     set_time(row, COLUMN_SCHEDULED_EXECUTION_TIME, info->scheduled_execution_time);
     bool is_delayed = info->execution_time != NULL && info->start_time != NULL &&
-                      attribute_time_of(info->execution_time) > attribute_time_of(info->start_time);
+                      presence_time(info->execution_time) > presence_time(info->start_time);
     if (is_delayed)
         set_time(row, COLUMN_EXECUTION_TIME, info->execution_time);
 }

@@ -5,9 +5,11 @@
 #include <jansson.h>
 
 #include "base/check.h"
+#include "base/text.h"
 #include "visibility/attributes.h"
 
-#define SHOWN_MAX ((size_t)2048) /* bytes of a bad value in its error: as much as one may have */
+#define MILLISECOND INT64_C(1000000)
+#define SHOWN_MAX   ((size_t)2048) /* bytes of a bad value in its error: as much as one may have */
 
 static void
 json_drop(json_t **json)
@@ -52,7 +54,7 @@ read_time(const json_t *json, struct attribute_value *value)
     if (!json_is_string(json))
         return false;
     struct slice text = slice_of(json_string_value(json), json_string_length(json));
-    return attribute_parse_time(text, &value->integer);
+    return text_parse_moment(text, &value->integer);
 }
 
 static bool
@@ -117,4 +119,12 @@ attribute_read(const struct search_attribute *attribute, struct slice json, stru
     return error_new(arena, ERR_BAD_REQUEST,
                      "%.*s is not a valid search attribute value for key %s", SLICE_ARG(json),
                      attribute->name);
+}
+
+int64_t
+attribute_floor_time(int64_t nanoseconds)
+{
+    int64_t part = nanoseconds % MILLISECOND;
+    bool is_below = part < 0 && nanoseconds >= INT64_MIN + MILLISECOND;
+    return nanoseconds - part - (is_below ? MILLISECOND : 0);
 }

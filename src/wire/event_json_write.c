@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "wire/event_json.h"
 #include "wire/event_json_names.h"
+#include "wire/presence.h"
 #include "wire/thrift_value.h"
 
 static void write_struct(struct buffer *out, const struct thrift_struct *structure,
@@ -87,7 +88,7 @@ static void
 write_time(struct buffer *out, const ProtobufCFieldDescriptor *descriptor,
            const GOOGLE(Timestamp) *timestamp)
 {
-    int64_t nanoseconds = thrift_nanoseconds_of(timestamp);
+    int64_t nanoseconds = presence_time(timestamp);
     if (strcmp(descriptor->name, "first_scheduled_time") != 0) {
         write_integer(out, nanoseconds);
         return;

@@ -57,6 +57,17 @@ presence_read_timestamp(struct arena *arena, const char *field, const GOOGLE(Tim
     return NULL;
 }
 
+int64_t
+presence_time(const GOOGLE(Timestamp) *timestamp)
+{
+    int64_t nanoseconds;
+    if (timestamp == NULL)
+        return 0;
+    if (nanoseconds_of(timestamp->seconds, timestamp->nanos, &nanoseconds))
+        return nanoseconds;
+    return timestamp->seconds < 0 ? INT64_MIN : INT64_MAX;
+}
+
 GOOGLE(Duration) *
 presence_make_duration(struct arena *arena, int64_t seconds)
 {

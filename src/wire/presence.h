@@ -47,6 +47,9 @@ must_use GOOGLE(Timestamp) *presence_make_maybe_timestamp(struct arena *arena,
 must_use struct error *presence_read_timestamp(struct arena *arena, const char *field,
                                                const GOOGLE(Timestamp) *timestamp,
                                                struct maybe_int64 *nanoseconds);
+/* The time of a message that was checked before, or is only shown. 0: NULL. One that 64 bits cannot
+ * hold is the nearest that they can. */
+int64_t presence_time(const GOOGLE(Timestamp) *timestamp);
 
 /* ---- Durations: the engine counts whole seconds ---- */
 

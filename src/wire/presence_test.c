@@ -80,6 +80,19 @@ TEST(presence, a_duration_is_cut_to_whole_seconds)
     EXPECT_EQ(presence_make_duration(arena, 7)->seconds, 7);
 }
 
+TEST(presence, a_time_that_is_shown_is_cut_to_what_fits)
+{
+    GOOGLE(Timestamp) timestamp = GOOGLE__PROTOBUF__TIMESTAMP__INIT;
+    EXPECT_EQ(presence_time(NULL), 0);
+    timestamp.seconds = -2;
+    timestamp.nanos = 5;
+    EXPECT_EQ(presence_time(&timestamp), -1999999995);
+    timestamp.seconds = INT64_MAX;
+    EXPECT_EQ(presence_time(&timestamp), INT64_MAX);
+    timestamp.seconds = INT64_MIN;
+    EXPECT_EQ(presence_time(&timestamp), INT64_MIN);
+}
+
 TEST(presence, a_duration_that_is_none_is_refused)
 {
     static const struct {

@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "wire/maps.h"
 #include "wire/message.h"
+#include "wire/presence.h"
 #include "wire/thrift.h"
 #include "wire/thrift_table.h"
 #include "wire/thrift_value.h"
@@ -64,8 +65,7 @@ copy_message(struct arena *arena, const struct thrift_field *row, const Protobuf
     case THRIFT_LONG_SECONDS:
         return &copy_duration(arena, row, (const GOOGLE(Duration) *)message)->base;
     case THRIFT_TIME:
-        return &presence_make_timestamp(arena,
-                                        thrift_nanoseconds_of((const GOOGLE(Timestamp) *)message))
+        return &presence_make_timestamp(arena, presence_time((const GOOGLE(Timestamp) *)message))
                     ->base;
     case THRIFT_PAYLOAD:
         return copy_shell(arena, message);
@@ -168,8 +168,7 @@ thrift_make_canonical(struct arena *arena, API(HistoryEvent) *event)
         copy_struct(arena, kind->attributes(), thrift_attributes_of(event));
     /* What is beside them has its place (thrift_table_test), and only the time has a form. */
     if (event->event_time != NULL)
-        event->event_time =
-            presence_make_timestamp(arena, thrift_nanoseconds_of(event->event_time));
+        event->event_time = presence_make_timestamp(arena, presence_time(event->event_time));
     event->workflow_execution_started_event_attributes = (void *)attributes; /* any arm */
 }
 

@@ -2,6 +2,7 @@
  *
  * A struct is its fields, each with type and id before it, and a byte 0 behind them. A field is
  * written when its message field is set; see promise 2 of thrift.h for what "set" is. */
+#include "wire/presence.h"
 #include "wire/thrift.h"
 
 #include "base/buffer.h"
@@ -117,7 +118,7 @@ encode_value(struct buffer *out, const struct thrift_field *field, const union t
     case THRIFT_LONG_SECONDS:
         return buffer_append_u64be(out, (uint64_t)thrift_seconds_of(field, *place.duration));
     case THRIFT_TIME:
-        return buffer_append_u64be(out, (uint64_t)thrift_nanoseconds_of(*place.timestamp));
+        return buffer_append_u64be(out, (uint64_t)presence_time(*place.timestamp));
     case THRIFT_EVENT_TYPE:
         return encode_event_type(out, *place.arm);
     case THRIFT_STRUCT:

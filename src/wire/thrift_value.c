@@ -33,13 +33,6 @@ thrift_seconds_of(const struct thrift_field *field, const GOOGLE(Duration) *dura
     return clamp(duration->seconds, -THRIFT_SECONDS_MAX, THRIFT_SECONDS_MAX);
 }
 
-int64_t
-thrift_nanoseconds_of(const GOOGLE(Timestamp) *timestamp)
-{
-    __int128 nanoseconds = (__int128)timestamp->seconds * 1000000000 + timestamp->nanos;
-    return clamp(nanoseconds, INT64_MIN, INT64_MAX);
-}
-
 bool
 thrift_value_is_set(const struct thrift_field *field, const union thrift_place place, size_t count)
 {

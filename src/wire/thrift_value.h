@@ -70,7 +70,5 @@ bool thrift_value_is_set(const struct thrift_field *field, union thrift_place pl
 
 /* The whole seconds of a duration, as many as the row's type can hold. */
 int64_t thrift_seconds_of(const struct thrift_field *field, const GOOGLE(Duration) *duration);
-/* A time in nanoseconds since 1970; one that 64 bits cannot hold is the nearest that they can. */
-int64_t thrift_nanoseconds_of(const GOOGLE(Timestamp) *timestamp);
 
 #endif

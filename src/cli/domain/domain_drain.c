@@ -26,13 +26,6 @@
 #define HISTORY_PAGE     10
 #define WIPE             "\r\033[K"
 
-/* ns; 0: not given. */
-static int64_t
-time_of(const GOOGLE(Timestamp) *time)
-{
-    return time == NULL ? 0 : time->seconds * NS_PER_S + time->nanos;
-}
-
 struct drain_watch {
     struct cli_call *call;
     const char *domain, *domain_id;
@@ -139,7 +132,7 @@ watch_others(struct drain_watch *watch, const API(Domain) *domain)
     struct arena *arena = watch->call->arena;
     const API(FailoverInfo) *info = domain->failover_info;
     struct attributes now = attributes_read(domain->active_clusters, arena);
-    int64_t start = time_of(info->failover_start_timestamp);
+    int64_t start = presence_time(info->failover_start_timestamp);
     int64_t ago = start == 0 ? 0 : clock_wall() - start;
     watch->began = clock_monotonic() - (ago > 0 ? ago : 0);
     watch->states = arena_zalloc(arena, info->n_moves + 1, sizeof *watch->states);

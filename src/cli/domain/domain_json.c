@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "cli/domain/domain_show.h"
 #include "cli/output/table.h"
+#include "wire/presence.h"
 
 static void
 put_text(json_t *object, const char *key, const char *text)
@@ -25,7 +26,7 @@ static void
 put_time(json_t *object, const char *key, const GOOGLE(Timestamp) *time)
 {
     if (time != NULL)
-        put_number(object, key, time->seconds * 1000000000LL + time->nanos);
+        put_number(object, key, presence_time(time));
 }
 
 /* Takes `value`; an empty object or array is left out. */

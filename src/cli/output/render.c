@@ -79,7 +79,7 @@ render_payload(const API(Payload) *payload, enum render dialect, struct arena *a
 static json_t *
 render_timestamp(const GOOGLE(Timestamp) *time, enum render dialect, struct arena *arena)
 {
-    int64_t nanoseconds = time->seconds * NS + time->nanos;
+    int64_t nanoseconds = presence_time(time);
     return dialect == RENDER_CADENCE ? json_integer((json_int_t)nanoseconds)
                                      : json_string(render_time(nanoseconds, arena));
 }

@@ -8,8 +8,8 @@
 
 #include "base/check.h"
 #include "cli/output/render.h"
+#include "wire/presence.h"
 
-#define NS         1000000000LL
 #define TYPE_WIDTH 31 /* of the longest type that many histories have */
 #define ARM(name)  API_VALUE(HISTORY_EVENT__ATTRIBUTES_##name##_EVENT_ATTRIBUTES)
 
@@ -59,13 +59,6 @@ static const char *const hidden[] = {
     "executionContext",       "prevAutoResetPoints",
 };
 
-static int64_t
-time_of(const API(HistoryEvent) *event)
-{
-    const GOOGLE(Timestamp) *time = event->event_time;
-    return time == NULL ? 0 : time->seconds * NS + time->nanos;
-}
-
 /* ---- sums ---- */
 
 static void
@@ -98,7 +91,7 @@ note_close(struct timeline *timeline, const API(HistoryEvent) *event, struct are
 void
 timeline_note(struct timeline *timeline, const API(HistoryEvent) *event, struct arena *arena)
 {
-    timeline->last = time_of(event);
+    timeline->last = presence_time(event->event_time);
     if (timeline->event_count++ == 0)
         timeline->start = timeline->last;
     note_decision(timeline, (int)event->attributes_case);
@@ -144,7 +137,7 @@ static const char *
 time_text(const struct timeline *timeline, const struct timeline_style *style,
           const API(HistoryEvent) *event, struct arena *arena)
 {
-    int64_t time = time_of(event);
+    int64_t time = presence_time(event->event_time);
     if (style->times == TIMELINE_RAW)
         return arena_format(arena, "%lld", (long long)time);
     if (style->times == TIMELINE_DATES)

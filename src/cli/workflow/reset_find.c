@@ -5,8 +5,8 @@
 #include "base/check.h"
 #include "base/compiler.h"
 #include "cli/workflow/reset.h"
+#include "wire/presence.h"
 
-#define NS        1000000000LL
 #define ARM(name) API_VALUE(HISTORY_EVENT__ATTRIBUTES_##name##_EVENT_ATTRIBUTES)
 
 static const char *const names[RESET_TYPE_COUNT] = {
@@ -38,17 +38,10 @@ reset_type_names(void)
            "DecisionCompletedTime, FirstDecisionScheduled, LastDecisionScheduled";
 }
 
-static int64_t
-time_of(const API(HistoryEvent) *event)
-{
-    const GOOGLE(Timestamp) *time = event->event_time;
-    return time == NULL ? 0 : time->seconds * NS + time->nanos;
-}
-
 static bool
 is_in_time(const struct reset_criteria *criteria, const API(HistoryEvent) *event)
 {
-    int64_t time = time_of(event);
+    int64_t time = presence_time(event->event_time);
     return (criteria->earliest == 0 || time >= criteria->earliest) &&
            (criteria->latest == 0 || time <= criteria->latest);
 }

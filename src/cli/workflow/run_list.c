@@ -7,9 +7,9 @@
 
 #include "cli/output/render.h"
 #include "cli/output/table.h"
+#include "wire/presence.h"
 
 #define COLUMNS_MAX 16
-#define NS          1000000000LL
 
 const char *
 run_list_status(const API(WorkflowExecutionInfo) *info, struct arena *arena)
@@ -26,7 +26,7 @@ time_cell(struct cli_call *call, const GOOGLE(Timestamp) *time)
     if (time == NULL || time->seconds <= 0)
         return "-";
     if (cli_is_on(call, "print_raw_time"))
-        return arena_format(call->arena, "%lld", (long long)(time->seconds * NS + time->nanos));
+        return arena_format(call->arena, "%lld", (long long)presence_time(time));
     return show_time(time, call->arena);
 }
 
@@ -93,8 +93,7 @@ print_table(struct cli_call *call, const struct run_list *list)
 static json_t *
 json_time(const GOOGLE(Timestamp) *time, struct arena *arena)
 {
-    int64_t nanoseconds = time == NULL ? 0 : time->seconds * NS + time->nanos;
-    return json_string(render_time(nanoseconds, arena));
+    return json_string(render_time(presence_time(time), arena));
 }
 
 /* Each value as the JSON text that it is, as there. */

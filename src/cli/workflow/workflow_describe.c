@@ -11,6 +11,7 @@
 #include "fiber/clock.h"
 #include "uber/cadence/api/v1/service_workflow.pb-c.h"
 #include "wire/names.h"
+#include "wire/presence.h"
 
 /* ---- describe ---- */
 
@@ -19,7 +20,7 @@ time_of(struct cli_call *call, const GOOGLE(Timestamp) *time)
 {
     if (time == NULL)
         return json_null();
-    int64_t nanoseconds = time->seconds * NS_PER_S + time->nanos;
+    int64_t nanoseconds = presence_time(time);
     if (cli_is_on(call, "print_raw"))
         return json_integer((json_int_t)nanoseconds);
     return json_string(render_time(nanoseconds, call->arena));

@@ -1,5 +1,6 @@
 /* apply_run.c - events about the run as a whole: its beginning, its end, signals, attributes. */
 #include "engine/run/inside.h"
+#include "wire/presence.h"
 
 #define ASK_PARENT_AFTER (10 * SECOND) /* a start rarely takes that long */
 
@@ -61,7 +62,7 @@ keep_chain(struct run *run, const API(WorkflowExecutionStartedEventAttributes) *
     core->continued_execution_run_id = run_keep_text(run, started->continued_execution_run_id);
     core->attempt = started->attempt;
     core->retry_policy = run_keep(run, started->retry_policy);
-    core->expiration_time = timestamp_nanoseconds(started->expiration_time);
+    core->expiration_time = presence_time(started->expiration_time);
     core->cron_schedule = run_keep_text(run, started->cron_schedule);
     core->cron_overlap_policy = started->cron_overlap_policy;
 }
@@ -80,7 +81,7 @@ keep_times(STORED(RunRecord) *core, const API(WorkflowExecutionStartedEventAttri
     if (core->execution_timeout > 0)
         core->timeout_time = moment_after(core->execution_time, core->execution_timeout);
     /* The first attempt has all of its time, whatever its policy says. */
-    int64_t expiration = timestamp_nanoseconds(started->expiration_time);
+    int64_t expiration = presence_time(started->expiration_time);
     if (started->attempt > 0 && expiration != 0 &&
         (core->timeout_time == 0 || expiration < core->timeout_time))
         core->timeout_time = expiration;

@@ -4,6 +4,7 @@
  *   2. Times never go backwards, whatever the clock does: an event is not before the one before it.
  *   3. Nothing is added to a run that has closed. */
 #include "engine/run/inside.h"
+#include "wire/presence.h"
 #include "wire/thrift.h"
 
 const ProtobufCFieldDescriptor *
@@ -33,16 +34,10 @@ duration_seconds(const GOOGLE(Duration) *duration)
 }
 
 int64_t
-timestamp_nanoseconds(const GOOGLE(Timestamp) *timestamp)
-{
-    return timestamp == NULL ? 0 : timestamp->seconds * SECOND + timestamp->nanos;
-}
-
-int64_t
 event_time(const API(HistoryEvent) *event)
 {
     check(event->event_time != NULL);
-    return timestamp_nanoseconds(event->event_time);
+    return presence_time(event->event_time);
 }
 
 API(HistoryEvent) *

@@ -253,6 +253,5 @@ int64_t *event_started_id(const API(HistoryEvent) *event, int64_t *schedule_id);
 
 /* The pieces that their files share. Seconds of a duration; 0 when absent. */
 int64_t duration_seconds(const GOOGLE(Duration) *duration);
-int64_t timestamp_nanoseconds(const GOOGLE(Timestamp) *timestamp);
 
 #endif

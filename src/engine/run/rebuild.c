@@ -6,6 +6,7 @@
 
 #include "engine/run/fits.h"
 #include "engine/run/inside.h"
+#include "wire/presence.h"
 
 void
 rebuild_begin(struct rebuild *rebuild, struct run *run, const struct run_context *context,
@@ -116,7 +117,7 @@ static const API(HistoryEvent) *
 with_time(const struct rebuild *rebuild, const API(HistoryEvent) *event, API(HistoryEvent) *timed)
 {
     int64_t last = rebuild->run->core->last_event_time;
-    if (timestamp_nanoseconds(event->event_time) > 0)
+    if (presence_time(event->event_time) > 0)
         return event;
     *timed = *event;
     timed->event_time = presence_make_timestamp(rebuild->arena, last > 0 ? last : 1);

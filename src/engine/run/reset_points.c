@@ -142,7 +142,7 @@ run_find_bad_point(const struct run *run, const struct run_context *context, con
         const API(ResetPointInfo) *point = points->points[i];
         const API(BadBinaries__BinariesEntry) *entry =
             wire_map_find(bad->binaries, bad->n_binaries, point->binary_checksum);
-        int64_t expiry = timestamp_nanoseconds(point->expiring_time);
+        int64_t expiry = presence_time(point->expiring_time);
         bool is_gone = expiry > 0 && context->now > expiry;
         if (entry == NULL || !point->resettable || is_gone)
             continue;
