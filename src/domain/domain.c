@@ -80,3 +80,13 @@ domain_error_unknown(const char *name_or_id, struct arena *arena)
 {
     return error_new(arena, ERR_ENTITY_NOT_EXISTS, "Domain %s does not exist.", name_or_id);
 }
+
+bool
+domain_has_cluster(const API(Domain) *domain, const char *cluster_name)
+{
+    for (size_t i = 0; i < domain->n_clusters; i++) {
+        if (strcmp(domain->clusters[i]->cluster_name, cluster_name) == 0)
+            return true;
+    }
+    return false;
+}

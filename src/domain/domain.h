@@ -6,6 +6,7 @@
 #define CADENZA_DOMAIN_DOMAIN_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/arena.h"
@@ -38,5 +39,7 @@ struct domain *domain_take(struct domain *domain);
 void domain_drop(struct domain *domain);
 /* The refusal for a name or id that no domain has. */
 must_use struct error *domain_error_unknown(const char *name_or_id, struct arena *arena);
+/* Is the cluster one of the domain's? */
+bool domain_has_cluster(const API(Domain) *domain, const char *cluster_name);
 
 #endif

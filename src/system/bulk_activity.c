@@ -158,16 +158,6 @@ read_order(struct system_task *task, struct bulk_params *params, struct bulk_ord
     return NULL;
 }
 
-static bool
-has_cluster(const API(Domain) *domain, const char *cluster)
-{
-    for (size_t i = 0; i < domain->n_clusters; i++) {
-        if (strcmp(domain->clusters[i]->cluster_name, cluster) == 0)
-            return true;
-    }
-    return false;
-}
-
 /* May runs of the domain be sent to the cluster that is named? Errors are final. */
 static struct error *
 check_clusters(const struct system_task *task, const struct bulk_params *params,
@@ -189,7 +179,7 @@ check_clusters(const struct system_task *task, const struct bulk_params *params,
     if (!domain->is_global_domain)
         return error_new(task->arena, ERR_BAD_REQUEST,
                          "domain %s is local: its runs live in this cluster only", params->domain);
-    if (!has_cluster(domain, target))
+    if (!domain_has_cluster(domain, target))
         return error_new(task->arena, ERR_BAD_REQUEST,
                          "domain %s is not in cluster %s; add it to the clusters of the domain",
                          params->domain, target);

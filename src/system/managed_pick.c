@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "domain/attributes.h"
+#include "domain/domain.h"
 #include "system/managed.h"
 #include "wire/maps.h"
 
@@ -48,16 +49,6 @@ is_named(const char *name, const char **names, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         if (strcmp(names[i], name) == 0)
-            return true;
-    }
-    return false;
-}
-
-static bool
-has_cluster(const API(Domain) *domain, const char *cluster)
-{
-    for (size_t i = 0; i < domain->n_clusters; i++) {
-        if (strcmp(domain->clusters[i]->cluster_name, cluster) == 0)
             return true;
     }
     return false;
@@ -153,7 +144,8 @@ pick_rebalance(const API(Domain) *domain, bool is_second, struct arena *arena,
 {
     const char *preferred = read_data(domain, DATA_PREFERRED);
     const char *active = domain->active_cluster_name;
-    if (preferred[0] != '\0' && strcmp(preferred, active) != 0 && has_cluster(domain, preferred)) {
+    if (preferred[0] != '\0' && strcmp(preferred, active) != 0 &&
+        domain_has_cluster(domain, preferred)) {
         move->target = arena_text(arena, preferred);
         move->previous = arena_text(arena, active);
     }

@@ -320,16 +320,6 @@ lookup_name(const struct forward_method *method)
                                   : "GetActiveClusterInfoByWorkflow";
 }
 
-static bool
-is_member(const struct domain *domain, const char *cluster_name)
-{
-    const API(Domain) *listed = domain->record->domain;
-    for (size_t i = 0; i < listed->n_clusters; i++)
-        if (strcmp(listed->clusters[i]->cluster_name, cluster_name) == 0)
-            return true;
-    return false;
-}
-
 /* Fills what the call is about. Yields if the workflows of its domain are active in several
  * clusters, and the subject's domain is gone then. */
 static void
@@ -357,8 +347,9 @@ find_active(struct rpc_call *call, const struct subject *subject, struct hold_su
     found->cluster_name = arena_text(call->arena, active.cluster_name);
     if (found->is_unknown && domain != NULL && domain_drains_to_here(domain, api->options.group))
         found->status = ACTIVE_PENDING; /* what is not here may come yet */
-    found->is_outside = found->is_unknown && domain != NULL &&
-                        !is_member(domain, api->options.group->current->name);
+    found->is_outside =
+        found->is_unknown && domain != NULL &&
+        !domain_has_cluster(domain->record->domain, api->options.group->current->name);
 }
 
 bool

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "domain/domain.h"
 #include "domain/drain.h"
 #include "wire/presence.h"
 
@@ -79,28 +80,18 @@ check_cluster_name(const char *name, const struct cluster_group *group, struct a
     return NULL;
 }
 
-static bool
-is_among_clusters(const API(Domain) *domain, const char *cluster_name)
-{
-    for (size_t i = 0; i < domain->n_clusters; i++) {
-        if (strcmp(domain->clusters[i]->cluster_name, cluster_name) == 0)
-            return true;
-    }
-    return false;
-}
-
 static struct error *
 check_global_clusters(const API(Domain) *domain, const struct cluster_group *group,
                       struct arena *arena)
 {
     check(domain->is_global_domain);
-    bool holds_all = is_among_clusters(domain, domain->active_cluster_name);
+    bool holds_all = domain_has_cluster(domain, domain->active_cluster_name);
     struct attributes attributes = attributes_read(domain->active_clusters, arena);
     for (size_t i = 0; i < attributes.count; i++) {
         struct error *err = check_cluster_name(attributes.all[i].cluster_name, group, arena);
         if (err != NULL)
             return err;
-        holds_all = holds_all && is_among_clusters(domain, attributes.all[i].cluster_name);
+        holds_all = holds_all && domain_has_cluster(domain, attributes.all[i].cluster_name);
     }
     return holds_all ? NULL
                      : error_new(arena, ERR_BAD_REQUEST,
@@ -123,7 +114,7 @@ decide_check_clusters(const API(Domain) *domain, const struct cluster_group *gro
         return check_global_clusters(domain, group, arena);
     if (strcmp(domain->active_cluster_name, group->current->name) != 0)
         return error_new(arena, ERR_BAD_REQUEST, "Invalid local domain active cluster");
-    if (domain->n_clusters != 1 || !is_among_clusters(domain, domain->active_cluster_name))
+    if (domain->n_clusters != 1 || !domain_has_cluster(domain, domain->active_cluster_name))
         return error_new(arena, ERR_BAD_REQUEST, "Invalid local domain clusters");
     return NULL;
 }

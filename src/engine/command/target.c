@@ -1,6 +1,7 @@
 /* target.c - what a decision may aim at. See target.h. */
 #include "engine/command/target.h"
 
+#include "domain/domain.h"
 #include "wire/message.h"
 
 #define RESERVED_PREFIX "/__cadence_sys/"
@@ -12,16 +13,6 @@ target_is_longer(const struct decision_list *decision_list, const char *text,
     return (int64_t)strlen(text) > run_context_integer(decision_list->step->context, limit);
 }
 
-static bool
-has_cluster(const API(Domain) *domain, const char *name)
-{
-    for (size_t i = 0; i < domain->n_clusters; i++) {
-        if (strcmp(domain->clusters[i]->cluster_name, name) == 0)
-            return true;
-    }
-    return false;
-}
-
 /* May a run of one domain aim at the other? */
 static bool
 may_cross(const struct run_context *context, const API(Domain) *from, const API(Domain) *to)
@@ -31,7 +22,7 @@ may_cross(const struct run_context *context, const API(Domain) *from, const API(
     if (from->n_clusters > 1 && !run_context_flag(context, DYNAMIC_CROSS_CLUSTER_OPERATIONS))
         return false;
     for (size_t i = 0; i < from->n_clusters; i++) {
-        if (!has_cluster(to, from->clusters[i]->cluster_name))
+        if (!domain_has_cluster(to, from->clusters[i]->cluster_name))
             return false;
     }
     return true;

@@ -27,7 +27,7 @@ other_clusters(const struct tenure *tenure, const struct domain *domain)
     uint64_t clusters = 0;
     for (size_t i = 0; i < group->count; i++) {
         const struct cluster *cluster = &group->clusters[i];
-        if (cluster != group->current && replicate_concerns(domain, cluster))
+        if (cluster != group->current && domain_has_cluster(domain->record->domain, cluster->name))
             clusters |= (uint64_t)1 << i;
     }
     return clusters;

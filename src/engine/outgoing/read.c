@@ -268,7 +268,8 @@ read_row(struct replication_scan *replication_scan, const struct row *stored)
         return error_new(replication_scan->arena, ERR_CORRUPT,
                          "the key of a row for clusters is wrong");
     const struct domain *domain = domains_find_id(tenure->shard->options.domains, row->domain_id);
-    if (domain != NULL && replicate_concerns(domain, replication_scan->wanted->cluster))
+    if (domain != NULL &&
+        domain_has_cluster(domain->record->domain, replication_scan->wanted->cluster->name))
         err = hydrate(tenure, row, number, replication_scan->arena, &task);
     if (err != NULL)
         return err;

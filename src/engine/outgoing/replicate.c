@@ -158,17 +158,6 @@ replicate_note(const struct tenure *tenure, STORED(ShardRecord) *record, struct 
     }
 }
 
-bool
-replicate_concerns(const struct domain *domain, const struct cluster *cluster)
-{
-    const API(Domain) *listed = domain->record->domain;
-    for (size_t i = 0; i < listed->n_clusters; i++) {
-        if (strcmp(listed->clusters[i]->cluster_name, cluster->name) == 0)
-            return true;
-    }
-    return false;
-}
-
 /* --- what is durable ---- */
 
 static void

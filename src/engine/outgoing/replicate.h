@@ -49,7 +49,5 @@ struct slice replicate_encode(const STORED(ReplicationRow) *row, uint64_t number
 /* The same about a marker, of cluster `source`. */
 struct slice replicate_encode_marker(const STORED(ReplicationRow) *row, uint64_t number,
                                      const char *source, struct arena *arena);
-/* Does the domain have this cluster? */
-bool replicate_concerns(const struct domain *domain, const struct cluster *cluster);
 
 #endif

@@ -49,7 +49,7 @@ list_run(struct shard *shard, const struct cluster *cluster, const struct row *s
         return err;
     const struct domain *domain = domains_find_id(shard->options.domains, core->domain_id);
     if (domain == NULL || core->is_deleting || !domain->record->domain->is_global_domain ||
-        !replicate_concerns(domain, cluster))
+        !domain_has_cluster(domain->record->domain, cluster->name))
         return NULL;
     struct listed_run *run = &listed->runs[listed->count++];
     *run = (struct listed_run){.key = {core->domain_id, core->workflow_id, core->run_id},

@@ -455,11 +455,7 @@ check_domain(const struct apply_world *world, const char *domain_id, struct aren
     const struct domain *domain = domains_find_id(world->domains, domain_id);
     if (domain == NULL)
         return error_new(arena, ERR_UNAVAILABLE, "Domain %s is not here yet.", domain_id);
-    const API(Domain) *listed = domain->record->domain;
-    *is_ours = false;
-    for (size_t i = 0; i < listed->n_clusters; i++)
-        *is_ours =
-            *is_ours || strcmp(listed->clusters[i]->cluster_name, world->group->current->name) == 0;
+    *is_ours = domain_has_cluster(domain->record->domain, world->group->current->name);
     return NULL;
 }
 

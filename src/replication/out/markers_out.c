@@ -20,17 +20,6 @@ struct markers_list {
     vector_of(ADMIN(ReplicationTask) *) list;
 };
 
-static bool
-has_cluster(const struct domain *domain, const struct cluster *cluster)
-{
-    const API(Domain) *listed = domain->record->domain;
-    for (size_t i = 0; i < listed->n_clusters; i++) {
-        if (strcmp(listed->clusters[i]->cluster_name, cluster->name) == 0)
-            return true;
-    }
-    return false;
-}
-
 static void
 add_markers(const struct domain *domain, const struct cluster_group *group, struct arena *arena,
             struct markers_list *markers)
@@ -84,7 +73,8 @@ markers_read(const struct replication *replication, const struct cluster *cluste
             bool is_new =
                 found[i]->record->failover_notification_version >= after ||
                 (uint64_t)after > page->last; /* our store was restored from an older copy */
-            if (is_new && found[i]->record->n_drains > 0 && has_cluster(found[i], cluster))
+            if (is_new && found[i]->record->n_drains > 0 &&
+                domain_has_cluster(found[i]->record->domain, cluster->name))
                 add_markers(found[i], options->group, arena, &markers);
         }
     } while (count == PAGE_DOMAINS);
