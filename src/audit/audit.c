@@ -73,15 +73,6 @@ audit_free(struct audit *audit)
 
 /* --- writing ---- */
 
-static struct slice
-record_key(uint64_t number, struct arena *arena)
-{
-    struct key_writer key;
-    key_begin(&key, arena);
-    key_u64(&key, number);
-    return key_end(&key);
-}
-
 static struct error *
 try_store(struct audit *audit, STORE_API(AuditRecord) *record, struct arena *arena)
 {
@@ -93,10 +84,11 @@ try_store(struct audit *audit, STORE_API(AuditRecord) *record, struct arena *are
         return err;
     record->number = guard + 1;
     struct batch *batch = batch_new(arena, PARTITION_OF_AUDIT, guard + 1);
-    batch_put(batch, ROW_AUDIT, record_key(guard + 1, arena), message_encode(arena, &record->base));
+    batch_put(batch, ROW_AUDIT, key_of_number(guard + 1, arena),
+              message_encode(arena, &record->base));
     if (kept > 0 && guard + 1 > (uint64_t)kept)
-        batch_delete_range(batch, ROW_AUDIT, record_key(0, arena),
-                           record_key(guard + 2 - (uint64_t)kept, arena));
+        batch_delete_range(batch, ROW_AUDIT, key_of_number(0, arena),
+                           key_of_number(guard + 2 - (uint64_t)kept, arena));
     return store_commit(audit->options.store, batch, guard, arena);
 }
 
@@ -161,7 +153,7 @@ audit_list(struct audit *audit, const struct audit_filter *filter, struct arena 
     while (*count < filter->count_max) {
         struct scan scan = {.partition = PARTITION_OF_AUDIT,
                             .kind = ROW_AUDIT,
-                            .to = record_key(*next, arena),
+                            .to = key_of_number(*next, arena),
                             .rows_max = PAGE_ROWS,
                             .is_backward = true};
         struct rows rows;

@@ -202,10 +202,7 @@ engine_describe(struct engine *engine, const struct run_key *key, struct arena *
 struct error *
 engine_has_runs(struct engine *engine, const char *domain_id, struct arena *arena, bool *has_runs)
 {
-    struct key_writer key;
-    key_begin(&key, arena);
-    key_text(&key, slice_text(domain_id));
-    struct slice from = key_end(&key); /* of every current run of the domain */
+    struct slice from = key_of_text(domain_id, arena); /* of every current run of the domain */
     *has_runs = false;
     for (uint32_t i = 0; i < engine->options.shard_count && !*has_runs; i++) {
         struct scan scan = {.partition = PARTITION_OF_SHARD(i),

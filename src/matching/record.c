@@ -14,26 +14,17 @@ record_partition(const struct task_list *list)
     return (struct partition){.kind = PARTITION_TASK_LIST, .name = list->key};
 }
 
-static struct slice
-number_key(uint64_t number, struct arena *arena)
-{
-    struct key_writer key;
-    key_begin(&key, arena);
-    key_u64(&key, number);
-    return key_end(&key);
-}
-
 struct slice
 record_list_key(struct arena *arena)
 {
-    return number_key(0, arena);
+    return key_of_number(0, arena);
 }
 
 struct slice
 record_task_key(int64_t number, struct arena *arena)
 {
     check(number >= 0);
-    return number_key((uint64_t)number, arena);
+    return key_of_number((uint64_t)number, arena);
 }
 
 struct slice

@@ -124,15 +124,6 @@ fill_setting(struct setting *setting, const char *name, const json_t *array, str
 
 /* --- life ---- */
 
-static struct slice
-row_key(const char *name, struct arena *arena)
-{
-    struct key_writer key;
-    key_begin(&key, arena);
-    key_text(&key, slice_text(name));
-    return key_end(&key);
-}
-
 /* All keys; the caller drops the reference. */
 static json_t *
 read_keys(const struct settings *settings)
@@ -268,7 +259,7 @@ commit(struct setting_change *setting_change, const char *row)
     struct settings *settings = setting_change->settings;
     struct batch *batch =
         batch_new(setting_change->arena, PARTITION_OF_SETTINGS, settings->guard + 1);
-    struct slice key = row_key(setting_change->name, setting_change->arena);
+    struct slice key = key_of_text(setting_change->name, setting_change->arena);
     if (row == NULL)
         batch_delete(batch, ROW_SETTING, key);
     else

@@ -103,6 +103,24 @@ key_end(const struct key_writer *key)
 }
 
 struct slice
+key_of_number(uint64_t number, struct arena *arena)
+{
+    struct key_writer key;
+    key_begin(&key, arena);
+    key_u64(&key, number);
+    return key_end(&key);
+}
+
+struct slice
+key_of_text(const char *text, struct arena *arena)
+{
+    struct key_writer key;
+    key_begin(&key, arena);
+    key_text(&key, slice_text(text));
+    return key_end(&key);
+}
+
+struct slice
 key_after_prefix(struct slice prefix, struct arena *arena)
 {
     size_t length = prefix.length;

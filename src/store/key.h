@@ -24,6 +24,9 @@ void key_i64(struct key_writer *key, int64_t number);
 void key_text(struct key_writer *key, struct slice text);
 void key_uuid(struct key_writer *key, struct uuid uuid);
 struct slice key_end(const struct key_writer *key);
+/* Keys of one part. */
+struct slice key_of_number(uint64_t number, struct arena *arena);
+struct slice key_of_text(const char *text, struct arena *arena);
 /* The smallest key that is greater than all that begin with `prefix`; empty: there is none (only FF
  * bytes). */
 struct slice key_after_prefix(struct slice prefix, struct arena *arena);

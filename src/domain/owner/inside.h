@@ -168,8 +168,6 @@ size_t entities_after(const struct domain_cache *domain_cache, const struct doma
 #define POSITION_FORMAT        1
 #define ENTITIES_PER_CHANGE    500 /* rows in one commit, and so in one row of the log */
 
-struct slice key_of_text(const char *text, struct arena *arena);
-struct slice key_of_number(uint64_t number, struct arena *arena);
 /* The domain's rows, its log row, and its failover's row. */
 void batch_add_change(struct batch *batch, const struct change *change,
                       const struct domain_decision *decision, bool is_replicated);

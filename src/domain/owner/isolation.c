@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "domain/owner/inside.h"
 #include "route/route.h"
+#include "store/key.h"
 #include "wire/message.h"
 
 #define FORMAT 1

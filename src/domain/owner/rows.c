@@ -13,24 +13,6 @@
 #include "wire/message.h"
 
 struct slice
-key_of_text(const char *text, struct arena *arena)
-{
-    struct key_writer key;
-    key_begin(&key, arena);
-    key_text(&key, slice_text(text));
-    return key_end(&key);
-}
-
-struct slice
-key_of_number(uint64_t number, struct arena *arena)
-{
-    struct key_writer key;
-    key_begin(&key, arena);
-    key_u64(&key, number);
-    return key_end(&key);
-}
-
-struct slice
 failover_key(const STORED(FailoverRecord) *failover, struct arena *arena)
 {
     check(failover->domain_id[0] != '\0' && failover->failover_version >= 0);

@@ -10,6 +10,7 @@
 #include "domain/owner/inside.h"
 #include "fiber/clock.h"
 #include "fiber/probe.h"
+#include "store/key.h"
 
 #define ATTEMPTS_MAX 10 /* at a write that other hosts keep fencing */
 

@@ -75,16 +75,6 @@ divergence_key(const struct run_key *key, struct uuid branch, struct arena *aren
     return key_end(&writer);
 }
 
-static struct slice
-number_key(uint64_t row, struct arena *arena)
-{
-    check(row != 0);
-    struct key_writer writer;
-    key_begin(&writer, arena);
-    key_u64(&writer, row);
-    return key_end(&writer);
-}
-
 struct slice
 replication_key(uint64_t row, struct arena *arena)
 {
@@ -104,13 +94,15 @@ dead_letter_key(const char *cluster, uint64_t row, struct arena *arena)
 struct slice
 transfer_key(uint64_t row, struct arena *arena)
 {
-    return number_key(row, arena);
+    check(row != 0);
+    return key_of_number(row, arena);
 }
 
 struct slice
 visible_key(uint64_t row, struct arena *arena)
 {
-    return number_key(row, arena);
+    check(row != 0);
+    return key_of_number(row, arena);
 }
 
 void

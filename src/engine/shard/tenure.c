@@ -18,9 +18,11 @@
 #include "engine/shard/workflows.h"
 #include "fiber/clock.h"
 #include "fiber/probe.h"
+#include "store/key.h"
 #include "wire/errors.h"
 #include "wire/message.h"
 
+#define SHARD_KEY       "shard"         /* of the only row of its kind */
 #define RECORD_INTERVAL (60 * NS_PER_S) /* the shard record is written so often, by the way */
 
 struct tenure *
@@ -216,15 +218,6 @@ tenure_reserve_range(struct tenure *tenure, uint64_t *first, uint64_t *end)
     check(*first < *end && *end <= tenure->ids.next);
 }
 
-static struct slice
-record_key(struct arena *arena)
-{
-    struct key_writer key;
-    key_begin(&key, arena);
-    key_text(&key, slice_text("shard"));
-    return key_end(&key);
-}
-
 static void
 put_record(struct tenure *tenure, struct batch *batch)
 {
@@ -241,7 +234,7 @@ put_record(struct tenure *tenure, struct batch *batch)
     markers_note(tenure, record, batch->arena);
     record->taken_time = clock_wall();
     record->owner = (char *)tenure->shard->options.host;
-    batch_put(batch, ROW_SHARD, record_key(batch->arena),
+    batch_put(batch, ROW_SHARD, key_of_text(SHARD_KEY, batch->arena),
               message_encode(batch->arena, &record->base));
     tenure->record_time = clock_monotonic();
     tenure->is_record_due = false;
@@ -279,7 +272,7 @@ tenure_read(struct tenure *tenure, struct arena *arena)
     struct slice value;
     STORED(ShardRecord) *record = message_new(arena, STORED_TYPE(shard_record));
     struct error *err = store_get(shard->options.store, shard->partition, ROW_SHARD,
-                                  record_key(arena), arena, &found, &value);
+                                  key_of_text(SHARD_KEY, arena), arena, &found, &value);
     if (err == NULL && found)
         err = message_decode_as(arena, ERR_CORRUPT, STORED_TYPE(shard_record), value, &record);
     if (err == NULL)

@@ -32,15 +32,6 @@ struct registry {
     } setting;
 };
 
-static struct slice
-name_key(const char *name, struct arena *arena)
-{
-    struct key_writer key;
-    key_begin(&key, arena);
-    key_text(&key, slice_text(name));
-    return key_end(&key);
-}
-
 static struct error *
 take_row(const struct row *row, struct attribute_set *set, struct arena *set_arena,
          struct arena *arena)
@@ -160,7 +151,7 @@ try_add(const struct addition *addition)
         *type = (uint8_t)key->type;
         err = attribute_set_add(set, key->name, key->type, registry->arena);
         err = err == NULL ? NULL : error_copy(arena, err);
-        batch_put(batch, ROW_SEARCH_ATTRIBUTE, name_key(key->name, arena), slice_of(type, 1));
+        batch_put(batch, ROW_SEARCH_ATTRIBUTE, key_of_text(key->name, arena), slice_of(type, 1));
     }
     if (err == NULL)
         err = store_commit(registry->store, batch, guard, arena);
