@@ -64,3 +64,12 @@ uuid_new_v7(void)
     entropy_bytes(random, sizeof random);
     return uuid_v7(clock_wall() / NS_PER_MS, random);
 }
+
+char *
+uuid_new_text(struct arena *arena)
+{
+    struct uuid uuid = uuid_new_v4();
+    char *text = arena_zalloc(arena, UUID_TEXT_LENGTH + 1, 1);
+    uuid_format(&uuid, text);
+    return text;
+}

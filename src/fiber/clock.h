@@ -5,6 +5,7 @@
 
 #include <stdint.h>
 
+#include "base/arena.h"
 #include "base/uuid.h"
 
 #define NS_PER_US 1000LL
@@ -29,5 +30,7 @@ uint64_t entropy_below(uint64_t bound);
 /* New ids of this moment. */
 struct uuid uuid_new_v4(void);
 struct uuid uuid_new_v7(void);
+/* A v4 as text, in the arena. */
+char *uuid_new_text(struct arena *arena);
 
 #endif

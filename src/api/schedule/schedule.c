@@ -41,15 +41,6 @@ schedule_not_found(struct rpc_call *call, const struct schedule_call *wanted)
                      wanted->domain.name);
 }
 
-static char *
-new_request_id(struct rpc_call *call)
-{
-    struct uuid uuid = uuid_new_v4();
-    char *text = arena_zalloc(call->arena, UUID_TEXT_LENGTH + 1, 1);
-    uuid_format(&uuid, text);
-    return text;
-}
-
 static API(Payload) *
 payload_of(struct rpc_call *call, struct slice bytes)
 {
@@ -94,7 +85,7 @@ make_start(struct rpc_call *call, const API(CreateScheduleRequest) *request,
     start->execution_start_to_close_timeout = presence_make_duration(arena, SCHEDULE_RUN_SECONDS);
     start->task_start_to_close_timeout = presence_make_duration(arena, SCHEDULE_DECISION_SECONDS);
     start->identity = SCHEDULE_IDENTITY;
-    start->request_id = new_request_id(call);
+    start->request_id = uuid_new_text(call->arena);
     start->workflow_id_reuse_policy =
         API_VALUE(WORKFLOW_ID_REUSE_POLICY__WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE);
     start->memo = request->memo;
@@ -183,7 +174,7 @@ send_signal(struct rpc_call *call, const struct schedule_call *wanted, const cha
     request->signal_name = (char *)name;
     request->signal_input = payload_of(call, input);
     request->identity = SCHEDULE_IDENTITY;
-    request->request_id = new_request_id(call);
+    request->request_id = uuid_new_text(call->arena);
     struct error *err = validate_blob(&limits, input.length);
     if (err == NULL)
         err = engine_signal(options->engine, wanted->domain.id, request, call->arena);
@@ -295,7 +286,7 @@ api_backfill_schedule(struct rpc_call *call)
     if (err != NULL)
         return err;
     if (request->backfill_id[strspn(request->backfill_id, " \t\r\n")] == '\0')
-        request->backfill_id = new_request_id(call);
+        request->backfill_id = uuid_new_text(call->arena);
     if (!schedule_has_room(&schedule,
                            request->backfill_id)) /* Cadence says nothing, and drops it */
         return error_new(call->arena, ERR_LIMIT_EXCEEDED,

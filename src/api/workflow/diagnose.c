@@ -42,7 +42,6 @@ make_start(const struct diagnosis_spec *spec, struct arena *arena)
 {
     API(StartWorkflowExecutionRequest) *start =
         message_new(arena, API_TYPE(start_workflow_execution_request));
-    struct uuid uuid = uuid_new_v4();
     start->domain = SYSTEM_DOMAIN;
     start->workflow_id = arena_format(arena, "%s-%s", spec->domain, spec->run_id);
     start->workflow_type = message_new(arena, API_TYPE(workflow_type));
@@ -54,8 +53,7 @@ make_start(const struct diagnosis_spec *spec, struct arena *arena)
     start->execution_start_to_close_timeout = presence_make_duration(arena, EXECUTION_SECONDS);
     start->task_start_to_close_timeout = presence_make_duration(arena, DECISION_SECONDS);
     start->identity = (char *)spec->identity;
-    start->request_id = arena_zalloc(arena, UUID_TEXT_LENGTH + 1, 1);
-    uuid_format(&uuid, start->request_id);
+    start->request_id = uuid_new_text(arena);
     start->workflow_id_reuse_policy =
         API_VALUE(WORKFLOW_ID_REUSE_POLICY__WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE);
     return start;

@@ -53,9 +53,7 @@ start_request(struct rpc_call *call, const API(HistoryEvent) *event, int64_t jit
         event->workflow_execution_started_event_attributes;
     API(StartWorkflowExecutionRequest) *start =
         message_new(call->arena, API_TYPE(start_workflow_execution_request));
-    struct uuid uuid = uuid_new_v4();
-    start->request_id = arena_alloc(call->arena, UUID_TEXT_LENGTH + 1);
-    uuid_format(&uuid, start->request_id);
+    start->request_id = uuid_new_text(call->arena);
     start->domain = request->domain;
     start->workflow_id = request->workflow_execution->workflow_id;
     start->identity = request->identity;

@@ -92,14 +92,10 @@ set_usual(struct cli_call *call, const struct request_context *context, Protobuf
     struct error *err = NULL;
     const char *identity = request_text(request, "identity");
     const char *request_id = request_text(request, "request_id");
-    char id[UUID_TEXT_LENGTH + 1];
     if (identity != NULL && identity[0] == '\0')
         err = request_set(context, request, "identity", "identity", cli_identity(call->arena));
-    if (err == NULL && request_id != NULL) {
-        struct uuid fresh = uuid_new_v4();
-        uuid_format(&fresh, id);
-        err = request_set(context, request, "request_id", "request_id", id);
-    }
+    if (err == NULL && request_id != NULL)
+        err = request_set(context, request, "request_id", "request_id", uuid_new_text(call->arena));
     return err;
 }
 

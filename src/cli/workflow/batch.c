@@ -150,15 +150,6 @@ make_memo(const char *reason, struct arena *arena)
     return memo;
 }
 
-static char *
-fresh_id(struct arena *arena)
-{
-    char text[UUID_TEXT_LENGTH + 1];
-    struct uuid fresh = uuid_new_v4();
-    uuid_format(&fresh, text);
-    return arena_text(arena, text);
-}
-
 static struct error *
 start_job(struct cli_call *call, const char *domain, const char *params)
 {
@@ -166,8 +157,8 @@ start_job(struct cli_call *call, const char *domain, const char *params)
     API(StartWorkflowExecutionRequest) *start =
         message_new(arena, API_TYPE(start_workflow_execution_request));
     start->domain = BATCH_DOMAIN;
-    start->workflow_id = fresh_id(arena);
-    start->request_id = fresh_id(arena);
+    start->workflow_id = uuid_new_text(arena);
+    start->request_id = uuid_new_text(arena);
     start->identity = (char *)cli_identity(arena);
     start->workflow_type = message_new(arena, API_TYPE(workflow_type));
     start->workflow_type->name = BATCH_TYPE;

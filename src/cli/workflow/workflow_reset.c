@@ -199,16 +199,13 @@ send_reset(struct reset *reset, int64_t event_id, const char **new_run_id)
 {
     API(WorkflowExecution) execution = API_VALUE(WORKFLOW_EXECUTION__INIT);
     API(ResetWorkflowExecutionRequest) request = API_VALUE(RESET_WORKFLOW_EXECUTION_REQUEST__INIT);
-    char id[UUID_TEXT_LENGTH + 1];
-    struct uuid fresh = uuid_new_v4();
-    uuid_format(&fresh, id);
     execution.workflow_id = (char *)reset->workflow_id;
     execution.run_id = (char *)reset->run_id;
     request.domain = (char *)reset->domain;
     request.workflow_execution = &execution;
     request.reason = (char *)reset->reason;
     request.decision_finish_event_id = event_id;
-    request.request_id = id;
+    request.request_id = uuid_new_text(reset->call->arena);
     request.skip_signal_reapply = cli_is_on(reset->call, "skip_signal_reapply");
     ProtobufCMessage *answer = NULL;
     struct error *err = cli_ask(reset->call, WORKFLOW_API "ResetWorkflowExecution", &request.base,

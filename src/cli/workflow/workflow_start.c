@@ -239,22 +239,13 @@ set_cluster_attribute(struct cli_call *call, API(StartWorkflowExecutionRequest) 
 
 /* ---- the face ---- */
 
-static char *
-fresh_id(struct arena *arena)
-{
-    char text[UUID_TEXT_LENGTH + 1];
-    struct uuid fresh = uuid_new_v4();
-    uuid_format(&fresh, text);
-    return arena_text(arena, text);
-}
-
 static struct error *
 complete(struct cli_call *call, API(StartWorkflowExecutionRequest) *start)
 {
     if (start->workflow_id[0] == '\0')
-        start->workflow_id = fresh_id(call->arena);
+        start->workflow_id = uuid_new_text(call->arena);
     if (start->request_id[0] == '\0')
-        start->request_id = fresh_id(call->arena);
+        start->request_id = uuid_new_text(call->arena);
     start->identity = (char *)cli_identity(call->arena);
     struct error *err = workflow_read_input(call, "input", "input_file", &start->input);
     if (err == NULL)
