@@ -183,6 +183,21 @@ presence_read_bytes(ProtobufCBinaryData bytes)
     return slice_of(bytes.data, bytes.len);
 }
 
+ProtobufCBinaryData
+presence_make_uuid(struct arena *arena, struct uuid uuid)
+{
+    return presence_make_bytes(arena_slice(arena, slice_of(uuid.bytes, sizeof uuid.bytes)));
+}
+
+struct uuid
+presence_read_uuid(ProtobufCBinaryData bytes)
+{
+    struct uuid uuid;
+    check(bytes.len == sizeof uuid.bytes);
+    memcpy(uuid.bytes, bytes.data, sizeof uuid.bytes);
+    return uuid;
+}
+
 char *
 presence_make_text(const char *text)
 {

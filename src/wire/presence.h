@@ -13,6 +13,7 @@
 #include "base/compiler.h"
 #include "base/error.h"
 #include "base/slice.h"
+#include "base/uuid.h"
 #include "google/protobuf/duration.pb-c.h"
 #include "google/protobuf/field_mask.pb-c.h"
 #include "google/protobuf/timestamp.pb-c.h"
@@ -88,6 +89,9 @@ struct maybe_bytes presence_read_payload(const API(Payload) *payload);
 /* A bytes field from a slice and back. Nothing is copied. */
 ProtobufCBinaryData presence_make_bytes(struct slice bytes);
 struct slice presence_read_bytes(ProtobufCBinaryData bytes);
+/* An id that is 16 bytes: a copy in the arena, and back. What is read must have that length. */
+ProtobufCBinaryData presence_make_uuid(struct arena *arena, struct uuid uuid);
+struct uuid presence_read_uuid(ProtobufCBinaryData bytes);
 /* A string field, which must not be NULL and is never written through: "" for NULL. Not copied. */
 char *presence_make_text(const char *text);
 

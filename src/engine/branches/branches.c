@@ -9,30 +9,15 @@
 
 /* ---- records ---- */
 
-static struct uuid
-read_uuid(ProtobufCBinaryData bytes)
-{
-    struct uuid uuid;
-    check(bytes.len == sizeof uuid.bytes);
-    memcpy(uuid.bytes, bytes.data, sizeof uuid.bytes);
-    return uuid;
-}
-
-static ProtobufCBinaryData
-store_uuid(const struct uuid *uuid, struct arena *arena)
-{
-    return presence_make_bytes(arena_slice(arena, slice_of(uuid->bytes, sizeof uuid->bytes)));
-}
-
 static struct history_lineage
 read_lineage(struct uuid tree, STORED(BranchSpan) *const *ancestors, size_t count,
              ProtobufCBinaryData own, struct arena *arena)
 {
     struct history_span *spans = arena_zalloc(arena, count + 1, sizeof *spans);
     for (size_t i = 0; i < count; i++)
-        spans[i] =
-            (struct history_span){read_uuid(ancestors[i]->branch_id), ancestors[i]->next_event_id};
-    spans[count] = (struct history_span){read_uuid(own), HISTORY_OPEN};
+        spans[i] = (struct history_span){presence_read_uuid(ancestors[i]->branch_id),
+                                         ancestors[i]->next_event_id};
+    spans[count] = (struct history_span){presence_read_uuid(own), HISTORY_OPEN};
     struct history_lineage lineage = {tree, spans, count + 1};
     history_lineage_check(&lineage);
     return lineage;
@@ -44,7 +29,7 @@ store_ancestors(const struct history_lineage *lineage, struct arena *arena)
     STORED(BranchSpan) **ancestors = arena_zalloc(arena, lineage->count, sizeof *ancestors);
     for (size_t i = 0; i + 1 < lineage->count; i++) {
         ancestors[i] = message_new(arena, STORED_TYPE(branch_span));
-        ancestors[i]->branch_id = store_uuid(&lineage->spans[i].branch, arena);
+        ancestors[i]->branch_id = presence_make_uuid(arena, lineage->spans[i].branch);
         ancestors[i]->next_event_id = lineage->spans[i].next_event_id;
     }
     return ancestors;
@@ -53,14 +38,14 @@ store_ancestors(const struct history_lineage *lineage, struct arena *arena)
 struct history_lineage
 branches_read_lineage(const STORED(RunRecord) *core, struct arena *arena)
 {
-    return read_lineage(read_uuid(core->tree_id), core->ancestors, core->n_ancestors,
+    return read_lineage(presence_read_uuid(core->tree_id), core->ancestors, core->n_ancestors,
                         core->branch_id, arena);
 }
 
 struct run_branches
 branches_read(const STORED(RunRecord) *core, struct arena *arena)
 {
-    struct uuid tree = read_uuid(core->tree_id);
+    struct uuid tree = presence_read_uuid(core->tree_id);
     size_t count = 1 + core->n_side_branches;
     struct run_branch *branch = arena_zalloc(arena, count, sizeof *branch);
     branch[0].versions = versions_read(core->versions, core->n_versions, arena);
@@ -80,7 +65,7 @@ store_side(const struct run_branch *branch, struct arena *arena)
 {
     STORED(RunBranch) *side = message_new(arena, STORED_TYPE(run_branch));
     struct history_branch own = history_lineage_own(&branch->lineage);
-    side->branch_id = store_uuid(&own.branch, arena);
+    side->branch_id = presence_make_uuid(arena, own.branch);
     side->ancestors = store_ancestors(&branch->lineage, arena);
     side->n_ancestors = branch->lineage.count - 1;
     side->versions = versions_store(branch->versions, arena);
@@ -94,8 +79,8 @@ branches_store(const struct run_branches *branches, STORED(RunRecord) *core, str
     branches_check(branches);
     const struct run_branch *current = &branches->branch[0];
     struct history_branch own = history_lineage_own(&current->lineage);
-    core->tree_id = store_uuid(&own.tree, arena);
-    core->branch_id = store_uuid(&own.branch, arena);
+    core->tree_id = presence_make_uuid(arena, own.tree);
+    core->branch_id = presence_make_uuid(arena, own.branch);
     core->ancestors = store_ancestors(&current->lineage, arena);
     core->n_ancestors = current->lineage.count - 1;
     core->versions = versions_store(current->versions, arena);

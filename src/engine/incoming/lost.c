@@ -47,7 +47,7 @@ send_events(struct mutation *mutation, struct history_branch branch, int64_t fro
     row->type = CADENZA__STORAGE__V1__TRANSFER_TYPE__TRANSFER_TYPE_REAPPLY;
     row->schedule_id = from;
     row->next_event_id = to;
-    row->branch_id = presence_make_bytes(arena_slice(arena, slice_of(branch.branch.bytes, 16)));
+    row->branch_id = presence_make_uuid(arena, branch.branch);
     mutation_add_transfer(mutation, row);
     probe("lost_events_sent");
 }
@@ -147,7 +147,7 @@ put_divergence(const struct run *run, struct history_branch branch, int64_t from
     row->domain_id = core->domain_id;
     row->workflow_id = core->workflow_id;
     row->run_id = core->run_id;
-    row->branch_id = presence_make_bytes(arena_slice(arena, slice_of(branch.branch.bytes, 16)));
+    row->branch_id = presence_make_uuid(arena, branch.branch);
     row->from_event_id = from;
     row->reason = reason;
     row->time = clock_wall();

@@ -111,12 +111,6 @@ new_row(const struct run *run, STORED(ReplicationType) type, struct arena *arena
     return row;
 }
 
-static ProtobufCBinaryData
-uuid_data(struct uuid uuid, struct arena *arena)
-{
-    return presence_make_bytes(arena_slice(arena, slice_of(uuid.bytes, sizeof uuid.bytes)));
-}
-
 static struct replica *
 keep_replica(struct tenure *tenure, uint64_t row, uint64_t clusters, struct slice task)
 {
@@ -177,8 +171,8 @@ make_begin(const struct run *run, const struct replication_effect *node, struct 
 {
     STORED(ReplicatedBegin) *begin = message_new(arena, STORED_TYPE(replicated_begin));
     begin->run_id = run->core->run_id;
-    begin->tree_id = uuid_data(node->branch.tree, arena);
-    begin->branch_id = uuid_data(node->branch.branch, arena);
+    begin->tree_id = presence_make_uuid(arena, node->branch.tree);
+    begin->branch_id = presence_make_uuid(arena, node->branch.branch);
     begin->next_event_id = node->events[node->event_count - 1]->event_id + 1;
     return begin;
 }
@@ -193,8 +187,8 @@ put_node_row(const struct step_batch *commit, const struct step_batch_run *part,
     STORED(ReplicationRow) *row = new_row(part->run, TYPE_EVENTS, arena);
     const struct step_batch_run *other = find_begun(commit, node);
     const struct replication_effect *begun = other == NULL ? NULL : &other->effects.to_replicate[0];
-    row->tree_id = uuid_data(node->branch.tree, arena);
-    row->branch_id = uuid_data(node->branch.branch, arena);
+    row->tree_id = presence_make_uuid(arena, node->branch.tree);
+    row->branch_id = presence_make_uuid(arena, node->branch.branch);
     row->first_event_id = node->events[0]->event_id;
     row->next_event_id = node->events[node->event_count - 1]->event_id + 1;
     check(row->first_event_id > 0 && row->first_event_id < row->next_event_id);

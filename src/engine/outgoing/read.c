@@ -152,15 +152,6 @@ find_run(struct tenure *tenure, const STORED(ReplicationRow) *row, struct arena 
     return err;
 }
 
-static struct uuid
-read_uuid(ProtobufCBinaryData bytes)
-{
-    struct uuid uuid;
-    check(bytes.len == sizeof uuid.bytes);
-    memcpy(uuid.bytes, bytes.data, sizeof uuid.bytes);
-    return uuid;
-}
-
 struct events_read {
     API(HistoryEvent) **events;
     size_t count;
@@ -192,7 +183,8 @@ read_begun(struct tenure *tenure, const STORED(ReplicatedBegin) *begun, struct a
 {
     if (begun == NULL)
         return NULL;
-    struct history_branch branch = {read_uuid(begun->tree_id), read_uuid(begun->branch_id)};
+    struct history_branch branch = {presence_read_uuid(begun->tree_id),
+                                    presence_read_uuid(begun->branch_id)};
     struct error *err = read_node(tenure, &branch, 1, begun->next_event_id, arena, read);
     if (err != NULL && err->kind == ERR_CORRUPT) { /* it is gone: so it began long ago */
         *read = (struct events_read){0};
@@ -209,7 +201,8 @@ hydrate_events(struct tenure *tenure, const STORED(ReplicationRow) *row, uint64_
     struct error *err = find_run(tenure, row, arena, &is_there);
     if (err != NULL || !is_there)
         return err;
-    struct history_branch branch = {read_uuid(row->tree_id), read_uuid(row->branch_id)};
+    struct history_branch branch = {presence_read_uuid(row->tree_id),
+                                    presence_read_uuid(row->branch_id)};
     struct events_read read = {0}, begun = {0};
     err = read_node(tenure, &branch, row->first_event_id, row->next_event_id, arena, &read);
     if (err == NULL)

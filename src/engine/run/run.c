@@ -5,6 +5,7 @@
  * after the last time. */
 #include "engine/branches/branches.h"
 #include "engine/run/inside.h"
+#include "wire/presence.h"
 
 #define RUN_ARENA_FIRST ((size_t)2048)
 #define GARBAGE_MIN     ((size_t)32 * 1024) /* less than this is not worth the work */
@@ -130,12 +131,8 @@ struct history_branch
 run_branch(const struct run *run)
 {
     const STORED(RunRecord) *core = run->core;
-    struct history_branch branch;
-    check(core->tree_id.len == sizeof branch.tree.bytes);
-    check(core->branch_id.len == sizeof branch.branch.bytes);
-    memcpy(branch.tree.bytes, core->tree_id.data, sizeof branch.tree.bytes);
-    memcpy(branch.branch.bytes, core->branch_id.data, sizeof branch.branch.bytes);
-    return branch;
+    return (struct history_branch){presence_read_uuid(core->tree_id),
+                                   presence_read_uuid(core->branch_id)};
 }
 
 struct history_lineage

@@ -293,12 +293,6 @@ hydrate_on_loop(void *argument)
     call->err = shard_hydrate(call->shard, call->row, call->number, call->arena, &call->task);
 }
 
-static ProtobufCBinaryData
-uuid_data(struct uuid uuid, struct arena *arena)
-{
-    return presence_make_bytes(arena_slice(arena, slice_of(uuid.bytes, sizeof uuid.bytes)));
-}
-
 /* The row as the shard had it; NULL: the run does not have such events (any more). */
 static struct error *
 remake_row(struct engine *engine, const ADMIN(ReplicationTaskInfo) *info, struct arena *arena,
@@ -330,8 +324,8 @@ remake_row(struct engine *engine, const ADMIN(ReplicationTaskInfo) *info, struct
     const struct run_branch *branch = &branches.branch[index];
     check(branch->versions.count > 0);
     struct history_branch holder = history_lineage_holder(&branch->lineage, info->first_event_id);
-    row->tree_id = uuid_data(holder.tree, arena);
-    row->branch_id = uuid_data(holder.branch, arena);
+    row->tree_id = presence_make_uuid(arena, holder.tree);
+    row->branch_id = presence_make_uuid(arena, holder.branch);
     row->versions = versions_store(branch->versions, arena);
     row->n_versions = branch->versions.count;
     *made = row;
