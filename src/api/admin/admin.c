@@ -10,6 +10,19 @@
 
 #define PAGE_SIZE_DEFAULT 100
 
+static struct error *
+find_run(struct rpc_call *call, const char *domain_name, const API(WorkflowExecution) *execution,
+         struct run_key *key)
+{
+    struct call_domain domain;
+    struct error *err = validate_domain(call, domain_name, &domain);
+    if (err == NULL)
+        err = validate_execution(execution, call->arena);
+    if (err == NULL)
+        *key = (struct run_key){domain.id, execution->workflow_id, execution->run_id};
+    return err;
+}
+
 struct error *
 api_admin_describe_workflow(struct rpc_call *call)
 {
@@ -18,14 +31,10 @@ api_admin_describe_workflow(struct rpc_call *call)
     ADMIN(DescribeWorkflowExecutionResponse) *response =
         (ADMIN(DescribeWorkflowExecutionResponse) *)call->response;
     struct engine *engine = api_of(call)->options.engine;
-    struct call_domain domain;
-    struct error *err = validate_domain(call, request->domain, &domain);
-    if (err == NULL)
-        err = validate_execution(request->workflow_execution, call->arena);
+    struct run_key key;
+    struct error *err = find_run(call, request->domain, request->workflow_execution, &key);
     if (err != NULL)
         return err;
-    struct run_key key = {domain.id, request->workflow_execution->workflow_id,
-                          request->workflow_execution->run_id};
     struct run_inspection inspection;
     err = engine_inspect_run(engine, &key, call->arena, &inspection);
     if (err != NULL)
@@ -43,14 +52,10 @@ api_admin_refresh_tasks(struct rpc_call *call)
 {
     const ADMIN(RefreshWorkflowTasksRequest) *request =
         (const ADMIN(RefreshWorkflowTasksRequest) *)call->request;
-    struct call_domain domain;
-    struct error *err = validate_domain(call, request->domain, &domain);
-    if (err == NULL)
-        err = validate_execution(request->workflow_execution, call->arena);
+    struct run_key key;
+    struct error *err = find_run(call, request->domain, request->workflow_execution, &key);
     if (err != NULL)
         return err;
-    struct run_key key = {domain.id, request->workflow_execution->workflow_id,
-                          request->workflow_execution->run_id};
     return engine_refresh(api_of(call)->options.engine, &key, call->arena);
 }
 
@@ -62,15 +67,11 @@ api_admin_maintain_corrupt(struct rpc_call *call)
         (const ADMIN(MaintainCorruptWorkflowRequest) *)call->request;
     ADMIN(MaintainCorruptWorkflowResponse) *response =
         (ADMIN(MaintainCorruptWorkflowResponse) *)call->response;
-    struct call_domain domain;
+    struct run_key key;
     struct shard_repaired repaired = {0};
-    struct error *err = validate_domain(call, request->domain, &domain);
-    if (err == NULL)
-        err = validate_execution(request->workflow_execution, call->arena);
+    struct error *err = find_run(call, request->domain, request->workflow_execution, &key);
     if (err != NULL)
         return err;
-    struct run_key key = {domain.id, request->workflow_execution->workflow_id,
-                          request->workflow_execution->run_id};
     err = engine_repair(api_of(call)->options.engine, &key, call->arena, &repaired);
     response->history_deleted = repaired.was_corrupt && !repaired.is_history_left;
     response->executions_deleted = repaired.was_corrupt;

@@ -4,6 +4,7 @@
 #include "api/inside.h"
 #include "base/uuid.h"
 #include "domain/domains.h"
+#include "engine/run/run.h"
 #include "fiber/clock.h"
 #include "wire/maps.h"
 
@@ -103,6 +104,26 @@ validate_execution(const API(WorkflowExecution) *execution, struct arena *arena)
         return error_new(arena, ERR_BAD_REQUEST, "WorkflowId is not set on request.");
     if (execution->run_id[0] != '\0' && !uuid_parse(slice_text(execution->run_id), &ignored))
         return error_new(arena, ERR_BAD_REQUEST, "Invalid RunId.");
+    return NULL;
+}
+
+struct error *
+validate_run(struct rpc_call *call, const char *domain_name,
+             const API(WorkflowExecution) *execution, struct run_key *key,
+             struct call_domain *domain)
+{
+    struct limits limits = {api_of(call)->options.dynamic, domain_name, call->arena};
+    struct call_domain found;
+    struct error *err = validate_domain_name(&limits);
+    if (err == NULL)
+        err = validate_execution(execution, call->arena);
+    if (err == NULL)
+        err = validate_domain(call, domain_name, &found);
+    if (err != NULL)
+        return err;
+    *key = (struct run_key){found.id, execution->workflow_id, execution->run_id};
+    if (domain != NULL)
+        *domain = found;
     return NULL;
 }
 

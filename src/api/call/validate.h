@@ -1,7 +1,7 @@
 /* validate.h - what is wrong with a request, in the words that Cadence's users know.
  *
  * Errors are ERR_BAD_REQUEST unless a comment says otherwise; NULL: it is fine. Nothing yields but
- * validate_domain. */
+ * validate_domain and validate_run. */
 #ifndef CADENZA_API_CALL_VALIDATE_H
 #define CADENZA_API_CALL_VALIDATE_H
 
@@ -12,6 +12,8 @@
 #include "uber/cadence/api/v1/service_worker.pb-c.h"
 #include "uber/cadence/api/v1/service_workflow.pb-c.h"
 #include "wire/names.h"
+
+struct run_key;
 
 /* Whose limits count, and where errors live. */
 struct limits {
@@ -53,6 +55,12 @@ must_use struct error *validate_length(const struct limits *limits, enum dynamic
 /* Is the workflow id set, and the run id a UUID or empty? */
 must_use struct error *validate_execution(const API(WorkflowExecution) *execution,
                                           struct arena *arena);
+/* What every call about a run is checked for: the name of its domain, then the execution, then
+ * whether there is such a domain, whose quota counts the call. The key lives in the request and in
+ * the call's arena. `domain` may be NULL. Yields. */
+must_use struct error *validate_run(struct rpc_call *call, const char *domain_name,
+                                    const API(WorkflowExecution) *execution, struct run_key *key,
+                                    struct call_domain *domain);
 /* Is it set, and its name not too long? */
 must_use struct error *validate_task_list(const struct limits *limits, const API(TaskList) *list);
 /* NULL is fine: no retries. */

@@ -77,18 +77,13 @@ read_question(struct rpc_call *call, struct history_question *question)
     const API(GetWorkflowExecutionHistoryRequest) *request =
         (const API(GetWorkflowExecutionHistoryRequest) *)call->request;
     struct limits limits = {api_of(call)->options.dynamic, request->domain, call->arena};
-    struct call_domain domain = {0};
-    struct error *err = validate_domain_name(&limits);
-    if (err == NULL)
-        err = validate_execution(request->workflow_execution, call->arena);
-    if (err == NULL)
-        err = validate_domain(call, request->domain, &domain);
+    struct run_key key;
+    struct error *err =
+        validate_run(call, request->domain, request->workflow_execution, &key, NULL);
     if (err != NULL)
         return err;
     *question = (struct history_question){
-        .key = {.domain_id = domain.id,
-                .workflow_id = request->workflow_execution->workflow_id,
-                .run_id = request->workflow_execution->run_id},
+        .key = key,
         .wants_close_only = request->history_event_filter_type ==
                             API_VALUE(EVENT_FILTER_TYPE__EVENT_FILTER_TYPE_CLOSE_EVENT),
         .waits = request->wait_for_new_event,

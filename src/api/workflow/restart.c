@@ -101,20 +101,14 @@ api_restart_workflow(struct rpc_call *call)
 {
     const API(RestartWorkflowExecutionRequest) *request =
         (const API(RestartWorkflowExecutionRequest) *)call->request;
-    struct limits limits = {api_of(call)->options.dynamic, request->domain, call->arena};
     struct call_domain domain;
-    struct error *err = validate_domain_name(&limits);
-    if (err == NULL)
-        err = validate_execution(request->workflow_execution, call->arena);
-    if (err == NULL)
-        err = validate_domain(call, request->domain, &domain);
+    struct run_key key;
+    struct error *err =
+        validate_run(call, request->domain, request->workflow_execution, &key, &domain);
     if (err == NULL)
         err = validate_isolation(call, &domain);
     if (err != NULL)
         return err;
-    struct run_key key = {.domain_id = domain.id,
-                          .workflow_id = request->workflow_execution->workflow_id,
-                          .run_id = request->workflow_execution->run_id};
     struct history_state state;
     const API(HistoryEvent) *event;
     err = read_first_event(call, &key, &state, &event);

@@ -20,20 +20,6 @@ limits_of(struct rpc_call *call, const char *domain)
 /* --- runs that are there -------------------------------------------------------------------------
  */
 
-/* What every call about a run is checked for. */
-static struct error *
-admit_execution(struct rpc_call *call, const char *name, const API(WorkflowExecution) *execution,
-                struct call_domain *domain)
-{
-    struct limits limits = limits_of(call, name);
-    struct error *err = validate_domain_name(&limits);
-    if (err == NULL)
-        err = validate_execution(execution, call->arena);
-    if (err == NULL)
-        err = validate_domain(call, name, domain);
-    return err;
-}
-
 struct error *
 api_signal_workflow(struct rpc_call *call)
 {
@@ -68,11 +54,12 @@ api_request_cancel_workflow(struct rpc_call *call)
 {
     const API(RequestCancelWorkflowExecutionRequest) *request =
         (const API(RequestCancelWorkflowExecutionRequest) *)call->request;
-    struct call_domain domain;
+    struct run_key key;
     struct error *err =
-        admit_execution(call, request->domain, request->workflow_execution, &domain);
+        validate_run(call, request->domain, request->workflow_execution, &key, NULL);
     if (err == NULL)
-        err = engine_request_cancel(api_of(call)->options.engine, domain.id, request, call->arena);
+        err = engine_request_cancel(api_of(call)->options.engine, key.domain_id, request,
+                                    call->arena);
     return err;
 }
 
@@ -81,11 +68,11 @@ api_terminate_workflow(struct rpc_call *call)
 {
     const API(TerminateWorkflowExecutionRequest) *request =
         (const API(TerminateWorkflowExecutionRequest) *)call->request;
-    struct call_domain domain;
+    struct run_key key;
     struct error *err =
-        admit_execution(call, request->domain, request->workflow_execution, &domain);
+        validate_run(call, request->domain, request->workflow_execution, &key, NULL);
     if (err == NULL)
-        err = engine_terminate(api_of(call)->options.engine, domain.id, request, call->arena);
+        err = engine_terminate(api_of(call)->options.engine, key.domain_id, request, call->arena);
     if (err == NULL)
         own_writes_note(call, request->workflow_execution->workflow_id);
     return err;
@@ -137,14 +124,11 @@ api_describe_workflow(struct rpc_call *call)
         (const API(DescribeWorkflowExecutionRequest) *)call->request;
     API(DescribeWorkflowExecutionResponse) *response =
         (API(DescribeWorkflowExecutionResponse) *)call->response;
-    struct call_domain domain;
+    struct run_key key;
     struct error *err =
-        admit_execution(call, request->domain, request->workflow_execution, &domain);
+        validate_run(call, request->domain, request->workflow_execution, &key, NULL);
     if (err != NULL)
         return err;
-    struct run_key key = {.domain_id = domain.id,
-                          .workflow_id = request->workflow_execution->workflow_id,
-                          .run_id = request->workflow_execution->run_id};
     err = engine_describe(api_of(call)->options.engine, &key, call->arena, response);
     if (err == NULL)
         response->active_cluster = show_active_cluster(
