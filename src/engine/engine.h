@@ -225,6 +225,18 @@ struct history_range {
 };
 must_use struct error *engine_read_history(struct engine *engine, const struct history_range *range,
                                            struct arena *arena, struct history_page *page);
+/* A history as a fold: its events before next_event_id, one by one. */
+struct history_fold {
+    const char *workflow_id;
+    const struct history_lineage *lineage;
+    int64_t next_event_id;
+    /* The event is gone after the call; what is kept of it goes to the arena. No yield. */
+    void (*add)(void *state, const API(HistoryEvent) *event, struct arena *arena);
+    void *state;
+};
+/* Reads it page by page. Yields. Errors: ERR_CORRUPT, those of the store. */
+must_use struct error *engine_fold_history(struct engine *engine, const struct history_fold *fold,
+                                           struct arena *arena);
 /* Leaves at most that many batches in the page; 0: all. */
 void history_page_cut(struct history_page *page, size_t nodes_max);
 

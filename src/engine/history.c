@@ -4,6 +4,8 @@
 #include "engine/inside.h"
 #include "wire/message.h"
 
+#define FOLD_BYTES ((size_t)1024 * 1024) /* of a history, at a time */
+
 struct history_look {
     struct history_state *state;
     struct arena *arena;
@@ -71,6 +73,44 @@ engine_read_history(struct engine *engine, const struct history_range *range, st
     if (err == NULL)
         history_page_cut(page, range->nodes_max);
     return err;
+}
+
+static struct error *
+fold_page(const struct history_fold *fold, const struct history_page *page, struct arena *arena)
+{
+    scoped(arena_drop) struct arena *scratch = arena_new(0);
+    for (size_t i = 0; i < page->count; i++) {
+        API(History) *history = NULL;
+        struct error *err = message_decode_as(scratch, ERR_CORRUPT, API_TYPE(history),
+                                              page->node[i].events, &history);
+        if (err != NULL)
+            return error_copy(arena, err);
+        for (size_t e = 0; e < history->n_events; e++)
+            fold->add(fold->state, history->events[e], arena);
+        arena_reset(scratch);
+    }
+    return NULL;
+}
+
+struct error *
+engine_fold_history(struct engine *engine, const struct history_fold *fold, struct arena *arena)
+{
+    struct history_range range = {.shard = engine_shard_of(engine, fold->workflow_id),
+                                  .lineage = *fold->lineage,
+                                  .from_event_id = 1,
+                                  .to_event_id = fold->next_event_id,
+                                  .bytes_max = FOLD_BYTES};
+    while (range.from_event_id < range.to_event_id) {
+        scoped(arena_drop) struct arena *scratch = arena_new(0);
+        struct history_page page = {0};
+        struct error *err = engine_read_history(engine, &range, scratch, &page);
+        err = err != NULL ? error_copy(arena, err) : fold_page(fold, &page, arena);
+        if (err != NULL)
+            return err;
+        check(page.next_event_id > range.from_event_id);
+        range.from_event_id = page.next_event_id;
+    }
+    return NULL;
 }
 
 void

@@ -41,6 +41,22 @@ answer_query(const struct system_workflow *workflow, void *state, const API(Work
     return result;
 }
 
+/* The state of a run after its events before next_event_id. Yields. */
+static struct error *
+fold_run(struct engine *engine, const struct system_workflow *workflow, const char *workflow_id,
+         const struct history_lineage *lineage, int64_t next_event_id, struct arena *arena,
+         void **state)
+{
+    check(workflow->state_size > 0 && next_event_id > 1);
+    *state = arena_zalloc(arena, 1, workflow->state_size);
+    struct history_fold fold = {.workflow_id = workflow_id,
+                                .lineage = lineage,
+                                .next_event_id = next_event_id,
+                                .add = workflow->fold,
+                                .state = *state};
+    return engine_fold_history(engine, &fold, arena);
+}
+
 static struct error *
 find_answer(struct system_frame *frame, const struct task *task, struct arena *arena,
             API(WorkflowQueryResult) **result)
@@ -57,8 +73,8 @@ find_answer(struct system_frame *frame, const struct task *task, struct arena *a
     const struct system_workflow *workflow =
         system_find_workflow(frame, task->run_domain_id, view.workflow_type->name);
     if (workflow != NULL)
-        err = system_fold(frame->parts.engine, workflow, task->workflow_id, &view.lineage,
-                          view.next_event_id, arena, &state);
+        err = fold_run(frame->parts.engine, workflow, task->workflow_id, &view.lineage,
+                       view.next_event_id, arena, &state);
     if (err == NULL)
         *result = answer_query(workflow, state, query, arena);
     return err;
@@ -149,8 +165,8 @@ decide(struct deciding *deciding)
     if (deciding->workflow == NULL)
         return error_new(arena, ERR_BAD_REQUEST, "unknown workflow type %s",
                          start->workflow_type->name);
-    struct error *err = system_fold(frame->parts.engine, deciding->workflow, task->workflow_id,
-                                    &start->lineage, start->next_event_id, arena, &deciding->state);
+    struct error *err = fold_run(frame->parts.engine, deciding->workflow, task->workflow_id,
+                                 &start->lineage, start->next_event_id, arena, &deciding->state);
     if (err != NULL)
         return err;
     deciding->decider.now = start->started_time;

@@ -16,7 +16,6 @@
 #define ACTIVITY_TIME   300 /* seconds */
 #define ACTIVITY_RETRY  10  /* seconds between two attempts */
 #define ACTIVITY_EXPIRY 3600
-#define PAGE_BYTES      ((size_t)1024 * 1024)
 #define FINAL_REASON    "final" /* trying again is useless */
 
 /* --- the report ---- */
@@ -45,21 +44,10 @@ describe_pollers(void *context, bool is_decision, const char *list, int64_t *bac
     return err == NULL && response->n_pollers > 0;
 }
 
-static struct error *
-add_page(const struct history_page *page, struct diagnosis *diagnosis)
+static void
+add_event(void *diagnosis, const API(HistoryEvent) *event, struct arena *arena)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
-    for (size_t i = 0; i < page->count; i++) {
-        API(History) *history = NULL;
-        struct error *err = message_decode_as(arena, ERR_CORRUPT, API_TYPE(history),
-                                              page->node[i].events, &history);
-        if (err != NULL)
-            return err;
-        for (size_t e = 0; e < history->n_events; e++)
-            diagnosis_add(diagnosis, history->events[e]);
-        arena_reset(arena);
-    }
-    return NULL;
+    diagnosis_add(diagnosis, event);
 }
 
 static struct error *
@@ -68,22 +56,12 @@ add_history(struct system_task *task, const struct run_key *key, struct diagnosi
     struct engine *engine = task->parts->engine;
     struct history_state state = {0};
     struct error *err = engine_history_state(engine, key, task->arena, &state);
-    struct history_range range = {.shard = engine_shard_of(engine, key->workflow_id),
-                                  .lineage = state.lineage,
-                                  .from_event_id = 1,
-                                  .to_event_id = state.next_event_id,
-                                  .bytes_max = PAGE_BYTES};
-    while (err == NULL && range.from_event_id < range.to_event_id) {
-        scoped(arena_drop) struct arena *arena = arena_new(0);
-        struct history_page page = {0};
-        err = engine_read_history(engine, &range, arena, &page);
-        check(err != NULL || page.next_event_id > range.from_event_id);
-        if (err == NULL)
-            err = add_page(&page, diagnosis);
-        err = err == NULL ? NULL : error_copy(task->arena, err);
-        range.from_event_id = page.next_event_id;
-    }
-    return err;
+    struct history_fold fold = {.workflow_id = key->workflow_id,
+                                .lineage = &state.lineage,
+                                .next_event_id = state.next_event_id,
+                                .add = add_event,
+                                .state = diagnosis};
+    return err != NULL ? err : engine_fold_history(engine, &fold, task->arena);
 }
 
 static struct error *

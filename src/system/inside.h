@@ -78,16 +78,10 @@ void system_loop_check(const struct system_loop *loop);
 bool work_on_decision(struct system_frame *frame, const struct task *task);
 bool work_on_activity(struct system_frame *frame, const struct task *task);
 
-/* --- history.c ---- */
-
 /* The type of that name; NULL: it is not served there. */
 const struct system_workflow *system_find_workflow(const struct system_frame *frame,
                                                    const char *domain_id, const char *type);
 const struct system_activity *system_find_activity(const struct system_frame *frame,
                                                    const char *domain_id, const char *type);
-/* The state of a run after its events below next_event_id, page by page. Yields. */
-must_use struct error *system_fold(struct engine *engine, const struct system_workflow *workflow,
-                                   const char *workflow_id, const struct history_lineage *lineage,
-                                   int64_t next_event_id, struct arena *arena, void **state);
 
 #endif

@@ -13,49 +13,28 @@
 #include "wire/message.h"
 #include "wire/presence.h"
 
-#define PAGE_BYTES   ((size_t)1024 * 1024)
 #define PAGE_DEFAULT 10
 #define STATUS(name)                                                                               \
     API_VALUE(WORKFLOW_EXECUTION_CLOSE_STATUS__WORKFLOW_EXECUTION_CLOSE_STATUS_##name)
 
 /* --- one ---- */
 
-static struct error *
-fold_page(const struct history_page *page, struct schedule *schedule, struct arena *arena)
+static void
+add_event(void *schedule, const API(HistoryEvent) *event, struct arena *arena)
 {
-    scoped(arena_drop) struct arena *scratch = arena_new(0);
-    for (size_t i = 0; i < page->count; i++) {
-        API(History) *history = NULL;
-        struct error *err = message_decode_as(scratch, ERR_CORRUPT, API_TYPE(history),
-                                              page->node[i].events, &history);
-        if (err != NULL)
-            return error_copy(arena, err);
-        for (size_t e = 0; e < history->n_events; e++)
-            schedule_fold(schedule, history->events[e], arena);
-        arena_reset(scratch);
-    }
-    return NULL;
+    schedule_fold(schedule, event, arena);
 }
 
 static struct error *
 fold_run(struct rpc_call *call, const char *workflow_id, const struct query_view *view,
          struct schedule *schedule)
 {
-    struct engine *engine = api_of(call)->options.engine;
-    struct history_range range = {.shard = engine_shard_of(engine, workflow_id),
-                                  .lineage = view->lineage,
-                                  .from_event_id = 1,
-                                  .to_event_id = view->next_event_id,
-                                  .bytes_max = PAGE_BYTES};
-    struct error *err = NULL;
-    while (err == NULL && range.from_event_id < range.to_event_id) {
-        scoped(arena_drop) struct arena *arena = arena_new(0);
-        struct history_page page = {0};
-        err = engine_read_history(engine, &range, arena, &page);
-        err = err != NULL ? error_copy(call->arena, err) : fold_page(&page, schedule, call->arena);
-        range.from_event_id = page.next_event_id;
-    }
-    return err;
+    struct history_fold fold = {.workflow_id = workflow_id,
+                                .lineage = &view->lineage,
+                                .next_event_id = view->next_event_id,
+                                .add = add_event,
+                                .state = schedule};
+    return engine_fold_history(api_of(call)->options.engine, &fold, call->arena);
 }
 
 static const char *
