@@ -6,17 +6,10 @@
 #include "domain/owner/inside.h"
 #include "route/route.h"
 
-static void
-change_request_run_there(void *argument)
-{
-    change_request_run(argument);
-}
-
-static struct error *
+struct error *
 change_request_send(struct change_request *change_request, struct domain **changed)
 {
-    struct error *err =
-        route_to_domains(change_request_run_there, change_request, change_request->arena);
+    struct error *err = route_to_domains(change_request_run, change_request, change_request->arena);
     if (err == NULL)
         err = change_request->err;
     if (changed != NULL && err == NULL)

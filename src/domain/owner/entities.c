@@ -9,7 +9,6 @@
 #include "domain/owner/inside.h"
 #include "fiber/clock.h"
 #include "fiber/probe.h"
-#include "route/route.h"
 #include "store/key.h"
 #include "wire/message.h"
 
@@ -65,21 +64,6 @@ decide_changes(const struct change_request *change_request, const struct domain_
     return NULL;
 }
 
-static void
-change_request_run_there(void *argument)
-{
-    change_request_run(argument);
-}
-
-static struct error *
-grant(struct change_request *change_request)
-{
-    struct error *err =
-        route_to_domains(change_request_run_there, change_request, change_request->arena);
-    domain_drop(change_request->changed);
-    return err != NULL ? err : change_request->err;
-}
-
 struct error *
 domains_set_entities(struct domains *domains, const struct entity_change *changes, size_t count,
                      struct arena *arena)
@@ -93,7 +77,7 @@ domains_set_entities(struct domains *domains, const struct entity_change *change
                                                 .request = &part,
                                                 .decide = decide_changes,
                                                 .arena = arena};
-        struct error *err = grant(&change_request);
+        struct error *err = change_request_send(&change_request, NULL);
         if (err != NULL)
             return err;
         i += part.count;
@@ -146,7 +130,7 @@ domains_apply_entities(struct domains *domains, const char *source,
                                                 .decide = decide_rows,
                                                 .source = source,
                                                 .arena = arena};
-        struct error *err = grant(&change_request);
+        struct error *err = change_request_send(&change_request, NULL);
         if (err != NULL)
             return err;
         probe("entities_applied");

@@ -129,9 +129,12 @@ struct change_request {
     struct domain *changed; /* the answer, one reference; NULL: nothing to show */
     struct error *err;
 };
-/* Decides, and decides again when another host was faster; the answer is in the request. On loop
- * 0. Yields. */
-void change_request_run(struct change_request *change_request);
+/* Decides, and decides again when another host was faster; the answer is in the request, a struct
+ * change_request. On loop 0. Yields. */
+void change_request_run(void *change_request);
+/* The same from any loop; *changed gets the answer, with its reference. `changed` may be NULL. */
+must_use struct error *change_request_send(struct change_request *change_request,
+                                           struct domain **changed);
 
 /* --- isolation.c
  * ------------------------------------------------------------------------------------

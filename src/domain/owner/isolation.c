@@ -26,12 +26,6 @@ decide_isolation(const struct change_request *change_request, const struct domai
                                    change_request->arena, decision);
 }
 
-static void
-run_there(void *argument)
-{
-    change_request_run(argument);
-}
-
 struct error *
 domains_set_isolation(struct domains *domains,
                       const ADMIN(UpdateDomainIsolationGroupsRequest) *request, struct arena *arena)
@@ -41,9 +35,7 @@ domains_set_isolation(struct domains *domains,
                                             .request = request,
                                             .decide = decide_isolation,
                                             .arena = arena};
-    struct error *err = route_to_domains(run_there, &change_request, arena);
-    domain_drop(change_request.changed);
-    return err != NULL ? err : change_request.err;
+    return change_request_send(&change_request, NULL);
 }
 
 /* --- of the cluster ------------------------------------------------------------------------------

@@ -286,8 +286,9 @@ change_request_finish(struct change_request *change_request, const struct domain
 }
 
 void
-change_request_run(struct change_request *change_request)
+change_request_run(void *argument)
 {
+    struct change_request *change_request = argument;
     struct domain_decision decision;
     check(loop_index(loop_self()) == 0);
     /* Only messages of other clusters become dead letters. */
