@@ -46,21 +46,12 @@ write_page(void *argument)
     }
 }
 
-static size_t
-page_bytes(const struct history_page *page)
-{
-    size_t bytes = 0;
-    for (size_t i = 0; i < page->count; i++)
-        bytes += page->node[i].events.length;
-    return bytes;
-}
-
 static struct error *
 append_page(struct archive_file *archive_file, const struct history_page *page, bool is_first)
 {
     struct page_job job = {.page = page, .is_first = is_first, .arena = archive_file->arena};
     struct error *err = NULL;
-    if (page_bytes(page) <= INLINE_BYTES)
+    if (history_page_bytes(page) <= INLINE_BYTES)
         write_page(&job);
     else
         err = pool_run(write_page, &job, archive_file->arena);

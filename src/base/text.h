@@ -15,6 +15,8 @@ size_t text_utf8_sequence(struct slice bytes);
 /* Is all of it UTF-8? If not, *bad_offset (may be NULL) is where it breaks. NUL bytes are UTF-8. */
 must_use bool text_is_utf8(struct slice bytes, size_t *bad_offset);
 
+/* 0 .. 15 for a hex digit of either case; -1: it is not one. */
+int text_hex_value(uint8_t digit);
 /* The form of grpc-message: bytes outside 0x20 .. 0x7e, '%' and a space at either end become %XX,
  * upper case. */
 struct slice text_percent_encode(struct arena *arena, struct slice bytes);

@@ -36,8 +36,8 @@ text_percent_encode(struct arena *arena, struct slice bytes)
     return slice_of(text, length);
 }
 
-static int
-hex_value(uint8_t digit)
+int
+text_hex_value(uint8_t digit)
 {
     if (digit >= '0' && digit <= '9')
         return digit - '0';
@@ -51,8 +51,8 @@ percent_value(struct slice text)
 {
     if (text.length < 3 || text.data[0] != '%')
         return -1;
-    int high = hex_value(text.data[1]);
-    int low = hex_value(text.data[2]);
+    int high = text_hex_value(text.data[1]);
+    int low = text_hex_value(text.data[2]);
     return high < 0 || low < 0 ? -1 : high << 4 | low;
 }
 

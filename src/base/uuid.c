@@ -2,6 +2,7 @@
 #include "base/uuid.h"
 
 #include "base/check.h"
+#include "base/text.h"
 
 static void
 set_version(struct uuid *uuid, uint8_t version)
@@ -37,15 +38,6 @@ has_dash_before(size_t byte)
     return byte == 4 || byte == 6 || byte == 8 || byte == 10;
 }
 
-static int
-hex_value(uint8_t digit)
-{
-    if (digit >= '0' && digit <= '9')
-        return digit - '0';
-    digit |= 0x20; /* lower case */
-    return digit >= 'a' && digit <= 'f' ? digit - 'a' + 10 : -1;
-}
-
 bool
 uuid_parse(struct slice text, struct uuid *uuid)
 {
@@ -56,8 +48,8 @@ uuid_parse(struct slice text, struct uuid *uuid)
     for (size_t i = 0; i < sizeof result.bytes; i++) {
         if (has_dash_before(i) && *at++ != '-')
             return false;
-        int high = hex_value(*at++);
-        int low = hex_value(*at++);
+        int high = text_hex_value(*at++);
+        int low = text_hex_value(*at++);
         if (high < 0 || low < 0)
             return false;
         result.bytes[i] = (uint8_t)(high << 4 | low);

@@ -26,6 +26,9 @@ replication_of(const struct rpc_call *call)
 must_use struct error *replication_check_peer(const struct cluster_group *group, const char *name,
                                               struct arena *arena);
 
+/* Until when a call for rows may wait for the first of them. */
+int64_t replication_wait_until(int64_t call_deadline);
+
 /* The RPCs; see rpc/service.h. */
 struct error *replication_get_domain_messages(struct rpc_call *call);
 struct error *replication_get_messages(struct rpc_call *call);

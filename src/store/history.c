@@ -279,3 +279,12 @@ store_read_history(struct store *store, struct partition shard, const struct his
     return store_read_history_on(store, shard, branch, from_event_id, to_event_id, bytes_max, arena,
                                  page);
 }
+
+size_t
+history_page_bytes(const struct history_page *page)
+{
+    size_t bytes = 0;
+    for (size_t i = 0; i < page->count; i++)
+        bytes += page->node[i].events.length;
+    return bytes;
+}

@@ -36,6 +36,8 @@ struct history_page {
     size_t count;
     int64_t next_event_id; /* where the next page begins; == `to_event_id` when all was read */
 };
+/* Of the events of its nodes. */
+size_t history_page_bytes(const struct history_page *page);
 /* Nodes that cover [from_event_id, to_event_id), the first one being the node that holds
  * from_event_id; about bytes_max bytes (at least one node; 0: no limit). Yields. Errors:
  * ERR_CORRUPT when an expected node is missing: names shard, branch and event id.

@@ -86,15 +86,6 @@ struct lineage_reader {
     struct arena *arena;
 };
 
-static size_t
-page_bytes(const struct history_page *page)
-{
-    size_t bytes = 0;
-    for (size_t i = 0; i < page->count; i++)
-        bytes += page->node[i].events.length;
-    return bytes;
-}
-
 static void
 page_append(struct history_page *page, const struct history_page *more, struct arena *arena)
 {
@@ -150,7 +141,7 @@ static struct error *
 reader_fill(const struct lineage_reader *reader, bool is_known, struct history_page *page)
 {
     while (page->next_event_id < reader->to_event_id) {
-        size_t bytes = page_bytes(page);
+        size_t bytes = history_page_bytes(page);
         if (reader->bytes_max > 0 && bytes >= reader->bytes_max && page->count > 0)
             return NULL;
         size_t left = reader->bytes_max > 0 ? reader->bytes_max - bytes : 0;

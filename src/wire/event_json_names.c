@@ -190,25 +190,12 @@ event_json_value_name(const ProtobufCEnumDescriptor *type, int32_t value, char n
     return "";
 }
 
-/* Are they the same but for case and underscores? */
-static bool
-is_same_name(const char *one, const char *other)
-{
-    for (;; one++, other++) {
-        one += strspn(one, "_");
-        other += strspn(other, "_");
-        if (toupper((unsigned char)*one) != toupper((unsigned char)*other))
-            return false;
-        if (*one == '\0')
-            return true;
-    }
-}
-
 int32_t
 event_json_find_value(const ProtobufCEnumDescriptor *type, const char *name)
 {
     for (unsigned i = 0; i < type->n_values; i++)
-        if (type->values[i].value != 0 && is_same_name(own_part(type, type->values[i].name), name))
+        if (type->values[i].value != 0 &&
+            message_is_same_name(own_part(type, type->values[i].name), name))
             return type->values[i].value;
     return 0;
 }

@@ -1,6 +1,8 @@
 /* message.c - making messages and finding their fields; decode.c reads, encode.c writes. */
 #include "wire/message.h"
 
+#include <ctype.h>
+
 #include "base/check.h"
 
 const ProtobufCFieldDescriptor *
@@ -29,4 +31,17 @@ message_new(struct arena *arena, const ProtobufCMessageDescriptor *type)
     ProtobufCMessage *message = arena_alloc(arena, type->sizeof_message);
     type->message_init(message);
     return message;
+}
+
+bool
+message_is_same_name(const char *one, const char *other)
+{
+    for (;; one++, other++) {
+        one += strspn(one, "_");
+        other += strspn(other, "_");
+        if (toupper((unsigned char)*one) != toupper((unsigned char)*other))
+            return false;
+        if (*one == '\0')
+            return true;
+    }
 }

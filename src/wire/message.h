@@ -70,4 +70,7 @@ void *message_copy(struct arena *arena, const ProtobufCMessage *message);
 const ProtobufCFieldDescriptor *message_find_field(const ProtobufCMessageDescriptor *type,
                                                    uint32_t number);
 
+/* Names of fields or of an enum's values: are they the same but for case and underscores? */
+bool message_is_same_name(const char *one, const char *other);
+
 #endif

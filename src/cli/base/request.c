@@ -1,7 +1,6 @@
 /* request.c - see request.h. Guided by the descriptors that the protobuf compiler makes. */
 #include "cli/base/request.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,19 +25,6 @@ find_field(const ProtobufCMessageDescriptor *type, const char *path)
 }
 
 /* ---- enums ---- */
-
-static bool
-is_same_name(const char *one, const char *other)
-{
-    for (;; one++, other++) {
-        one += strspn(one, "_");
-        other += strspn(other, "_");
-        if (toupper((unsigned char)*one) != toupper((unsigned char)*other))
-            return false;
-        if (*one == '\0')
-            return true;
-    }
-}
 
 /* What all names of the enum begin with: up to the last '_' before its value 0, INVALID. */
 static size_t
@@ -73,7 +59,7 @@ read_enum(const struct request_context *context, const ProtobufCEnumDescriptor *
         return NULL;
     }
     for (unsigned i = 1; i < type->n_values; i++) {
-        if (is_same_name(type->values[i].name + prefix, value)) {
+        if (message_is_same_name(type->values[i].name + prefix, value)) {
             *number = type->values[i].value;
             return NULL;
         }

@@ -106,6 +106,8 @@ struct step incoming_step_of(const struct incoming *incoming, struct mutation *m
 
 /* --- lost.c ---- */
 
+/* Did a client cause the event, so that it has to happen again if it lost? */
+bool incoming_is_of_client(const API(HistoryEvent) *event);
 /* Rows that say what lost with this step: what clients caused is to happen again. */
 void incoming_send_lost(struct incoming *incoming, struct incoming_step *step);
 /* And for people: which histories lost, from where on. */

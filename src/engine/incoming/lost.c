@@ -15,8 +15,8 @@
 
 /* ---- what clients caused ---- */
 
-static bool
-is_of_client(const API(HistoryEvent) *event)
+bool
+incoming_is_of_client(const API(HistoryEvent) *event)
 {
     return event->attributes_case == EVENT_KIND(WORKFLOW_EXECUTION_SIGNALED) ||
            event->attributes_case == EVENT_KIND(WORKFLOW_EXECUTION_CANCEL_REQUESTED) ||
@@ -27,7 +27,7 @@ static bool
 has_client_events(API(HistoryEvent) *const *events, size_t count)
 {
     size_t i = 0;
-    while (i < count && !is_of_client(events[i]))
+    while (i < count && !incoming_is_of_client(events[i]))
         i++;
     return i < count;
 }

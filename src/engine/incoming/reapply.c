@@ -7,6 +7,7 @@
  */
 #include "base/check.h"
 #include "domain/active.h"
+#include "engine/incoming/incoming.h"
 #include "engine/inside.h"
 #include "engine/replicated.h"
 #include "engine/run/rebuild.h"
@@ -138,14 +139,6 @@ look_lost(void *context, const struct run *run, const STORED(CurrentRecord) *cur
 
 typedef vector_of(API(HistoryEvent) *) events_t;
 
-static bool
-is_of_client(const API(HistoryEvent) *event)
-{
-    return event->attributes_case == EVENT_KIND(WORKFLOW_EXECUTION_SIGNALED) ||
-           event->attributes_case == EVENT_KIND(WORKFLOW_EXECUTION_CANCEL_REQUESTED) ||
-           event->attributes_case == EVENT_KIND(WORKFLOW_EXECUTION_TERMINATED);
-}
-
 static struct error *
 take_node(const struct history_node *node, const STORED(TransferRow) *row, struct arena *arena,
           events_t *events)
@@ -155,7 +148,7 @@ take_node(const struct history_node *node, const STORED(TransferRow) *row, struc
     for (size_t i = 0; err == NULL && i < history->n_events; i++) {
         API(HistoryEvent) *event = history->events[i];
         if (event->event_id >= row->schedule_id && event->event_id < row->next_event_id &&
-            is_of_client(event))
+            incoming_is_of_client(event))
             vector_push_in(events, arena, event);
     }
     return err;

@@ -123,8 +123,8 @@ domain_poll_run(void *argument)
 }
 
 /* If there is little time, half of it is for the way back. */
-static int64_t
-wait_until(int64_t call_deadline)
+int64_t
+replication_wait_until(int64_t call_deadline)
 {
     int64_t now = clock_monotonic();
     int64_t left = call_deadline > now ? call_deadline - now : 0;
@@ -172,7 +172,7 @@ replication_get_domain_messages(struct rpc_call *call)
         .follower = arena_format(call->arena, ACK_NAME_FORMAT, request->cluster_name),
         .processed = read_id(request->last_processed_message_id),
         .retrieved = read_id(request->last_retrieved_message_id),
-        .deadline = wait_until(grpc_call_deadline(call->grpc)),
+        .deadline = replication_wait_until(grpc_call_deadline(call->grpc)),
         .arena = call->arena,
         .messages = message_new(call->arena, ADMIN_TYPE(replication_messages)),
     };

@@ -22,11 +22,9 @@
 #include "wire/message.h"
 #include "wire/presence.h"
 
-#define ROWS_MAX    ((size_t)250)             /* of a shard */
-#define BYTES_MAX   ((size_t)2 * 1024 * 1024) /* stock gRPC clients take answers of up to 4 MiB */
-#define WAIT_MAX    (4 * NS_PER_S)
-#define WAIT_SLICE  (250 * NS_PER_MS) /* how soon a shutdown is noticed */
-#define WAIT_MARGIN NS_PER_S          /* before the caller's deadline */
+#define ROWS_MAX   ((size_t)250)             /* of a shard */
+#define BYTES_MAX  ((size_t)2 * 1024 * 1024) /* stock gRPC clients take answers of up to 4 MiB */
+#define WAIT_SLICE (250 * NS_PER_MS)         /* how soon a shutdown is noticed */
 
 struct run_poll;
 
@@ -347,16 +345,6 @@ add_token(struct run_poll *run_poll, const ADMIN(ReplicationToken) *token)
     vector_push_in(&loop_share->shard_poll, run_poll->arena, shard_poll);
 }
 
-/* If there is little time, half of it is for the way back. */
-static int64_t
-wait_until(int64_t call_deadline)
-{
-    int64_t now = clock_monotonic();
-    int64_t left = call_deadline > now ? call_deadline - now : 0;
-    int64_t wait = left > 2 * WAIT_MARGIN ? left - WAIT_MARGIN : left / 2;
-    return now + (wait > WAIT_MAX ? WAIT_MAX : wait);
-}
-
 /* An error of one shard counts only if the others have nothing. */
 static struct error *
 run_poll_error(const struct run_poll *run_poll)
@@ -389,7 +377,7 @@ replication_get_messages(struct rpc_call *call)
         .can_resync = request->can_resync,
         .loop_share_count = loop_count(),
         .loop_shares = arena_zalloc(call->arena, loop_count(), sizeof(struct loop_share)),
-        .deadline = wait_until(grpc_call_deadline(call->grpc)),
+        .deadline = replication_wait_until(grpc_call_deadline(call->grpc)),
         .arena = call->arena,
     };
     for (unsigned i = 0; i < run_poll->loop_share_count; i++) {
