@@ -87,19 +87,3 @@ grpc_prefix_write(uint8_t prefix[GRPC_PREFIX_SIZE], size_t length)
     prefix[3] = (uint8_t)(length >> 8);
     prefix[4] = (uint8_t)length;
 }
-
-enum grpc_frame
-grpc_frame_take(struct slice *body, size_t message_max, struct slice *message)
-{
-    if (body->length < GRPC_PREFIX_SIZE)
-        return GRPC_FRAME_SHORT;
-    size_t length;
-    enum grpc_frame verdict = grpc_prefix_parse(body->data, message_max, &length);
-    if (verdict != GRPC_FRAME_OK)
-        return verdict;
-    if (body->length - GRPC_PREFIX_SIZE < length)
-        return GRPC_FRAME_SHORT;
-    *message = slice_of(body->data + GRPC_PREFIX_SIZE, length);
-    *body = slice_skip(*body, GRPC_PREFIX_SIZE + length);
-    return GRPC_FRAME_OK;
-}

@@ -58,15 +58,8 @@ enum error_kind grpc_status_kind(int status, struct slice type_name);
  * enough for the header limits of all known clients. */
 struct slice grpc_message_clean(const char *text, struct arena *arena);
 
-/* One message frame from the front of a body. */
-enum grpc_frame {
-    GRPC_FRAME_OK,
-    GRPC_FRAME_SHORT,
-    GRPC_FRAME_TOO_LARGE,
-    GRPC_FRAME_COMPRESSED,
-    GRPC_FRAME_BAD_FLAG
-};
-enum grpc_frame grpc_frame_take(struct slice *body, size_t message_max, struct slice *message);
+/* What the beginning of a message says. */
+enum grpc_frame { GRPC_FRAME_OK, GRPC_FRAME_TOO_LARGE, GRPC_FRAME_COMPRESSED, GRPC_FRAME_BAD_FLAG };
 
 /* The five bytes before a message: flag and length. `length` is set in any case. */
 #define GRPC_PREFIX_SIZE 5
