@@ -90,15 +90,6 @@ engine_start(struct engine *engine, const char *domain_id, const struct start_co
     return engine_step_start(engine, domain_id, &wanted, arena);
 }
 
-struct error *
-engine_signal_with_start(struct engine *engine, const char *domain_id,
-                         const struct start_command *command, struct arena *arena,
-                         struct start_answer *answer)
-{
-    struct start_request_step wanted = {.command = command, .answer = answer, .is_call = true};
-    return engine_step_start(engine, domain_id, &wanted, arena);
-}
-
 static struct error *
 decide_signal(void *context, struct step *step)
 {

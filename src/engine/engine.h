@@ -117,13 +117,11 @@ const char *engine_host(const struct engine *engine);
 /* --- clients ------------------------------------------------------------------------------------
  */
 
+/* A start, or a signal with a start. */
 must_use struct error *engine_start(struct engine *engine, const char *domain_id,
                                     const struct start_command *command, struct arena *arena,
                                     struct start_answer *answer);
-must_use struct error *engine_signal_with_start(struct engine *engine, const char *domain_id,
-                                                const struct start_command *command,
-                                                struct arena *arena, struct start_answer *answer);
-/* Either of them, later: durable when it returns, then done by the owner of the shard, in order for
+/* The same, later: durable when it returns, then done by the owner of the shard, in order for
  * each workflow id, once the domain is active here. A refusal because of a run that is there is
  * told to nobody. Errors: those of shard_accept. */
 must_use struct error *engine_accept(struct engine *engine, const char *domain_id,

@@ -145,8 +145,8 @@ api_signal_with_start(struct rpc_call *call)
     struct error *err = admit_signal(
         call, (const API(SignalWithStartWorkflowExecutionRequest) *)call->request, &admitted);
     if (err == NULL)
-        err = engine_signal_with_start(api_of(call)->options.engine, admitted.domain.id,
-                                       &admitted.command, call->arena, &answer);
+        err = engine_start(api_of(call)->options.engine, admitted.domain.id, &admitted.command,
+                           call->arena, &answer);
     if (err != NULL)
         return err;
     response->run_id = (char *)answer.run_id;
