@@ -20,7 +20,7 @@ struct entity_table; /* homes.c */
 struct domain_cache {
     struct tree *names;   /* name → struct domain, those that exist */
     struct map *ids;      /* id → struct domain, deleted ones too; one reference each */
-    struct map *entities; /* entity_name → struct entity, deleted ones too; one reference each */
+    struct map *entities; /* its name → struct entity, deleted ones too; one reference each */
     struct entity_table *table; /* all of them, for callers that ask about many; NULL: none did
                                  * since a row changed */
     uint64_t notification_version;

@@ -114,13 +114,6 @@ entity_name_into(const char *type, const char *key, char *room, size_t size)
     return slice_of(room, first + second);
 }
 
-struct slice
-entity_name(const char *type, const char *key, struct arena *arena)
-{
-    size_t size = strlen(type) + 1 + strlen(key);
-    return entity_name_into(type, key, arena_alloc(arena, size), size);
-}
-
 /* --- where it is active ----------------------------------------------------------------------- */
 
 static const API(ClusterAttributeScope) *

@@ -46,9 +46,8 @@ struct entity *entity_take(struct entity *entity);
 void entity_drop(struct entity *entity);
 /* The other way round; texts are the entity's. */
 STORED(EntityRecord) *entity_record(const struct entity *entity, struct arena *arena);
-/* Its key in domain caches: type and key with a NUL between them. */
-struct slice entity_name(const char *type, const char *key, struct arena *arena);
-/* The same in a place of the caller's; too long a name gives an empty one. */
+/* Its name, which is its key in domain caches: type and key with a NUL between them, in a place of
+ * the caller's; too long a name gives an empty one. */
 struct slice entity_name_into(const char *type, const char *key, char *room, size_t size);
 
 /* Which cluster is active for workflows of `domain` that belong to the entity; unknown if the

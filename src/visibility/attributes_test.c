@@ -1,8 +1,8 @@
 /* attributes_test.c - for instance: names, types, values, times. */
-#include "base/text.h"
 #include "visibility/attributes.h"
 
 #include "base/test.h"
+#include "base/text.h"
 #include "uber/cadence/api/v1/visibility.pb-c.h"
 
 /* --- sets ----------------------------------------------------------------------------------- */

@@ -11,15 +11,6 @@
 
 #define KIND(name) API_VALUE(INDEXED_VALUE_TYPE__INDEXED_VALUE_TYPE_##name)
 
-/* The enum of the wire begins with INVALID. System columns that are times count as numbers there
- * (B-031). */
-static API(IndexedValueType)
-kind_of(const struct search_attribute *attribute)
-{
-    bool is_column_time = attribute->column != COLUMN_NONE && attribute->type == ATTRIBUTE_DATETIME;
-    return is_column_time ? KIND(INT) : (API(IndexedValueType))((int)attribute->type + 1);
-}
-
 struct error *
 api_get_search_attributes(struct rpc_call *call)
 {
@@ -32,7 +23,7 @@ api_get_search_attributes(struct rpc_call *call)
         API(GetSearchAttributesResponse__KeysEntry) *entry =
             message_new(call->arena, API_TYPE(get_search_attributes_response__keys_entry));
         entry->key = arena_text(call->arena, attribute->name);
-        entry->value = kind_of(attribute);
+        entry->value = (API(IndexedValueType))attribute_wire_type(attribute);
         response->keys[response->n_keys++] = entry;
     }
     return NULL;

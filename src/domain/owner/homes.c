@@ -69,7 +69,7 @@ table_take(struct domain_cache *domain_cache)
     return domain_cache->table;
 }
 
-/* `name` is entity_name of both. */
+/* `name` is the entity's name of both. */
 static const struct entity *
 table_find(const struct entity_table *table, struct slice name, const char *type, const char *key)
 {
@@ -116,7 +116,7 @@ homes_drop(struct homes *homes)
 struct named {
     char room[ENTITY_NAME_MAX + 2];
     struct cluster_attribute attribute;
-    struct slice name; /* entity_name */
+    struct slice name; /* the entity's */
 };
 
 /* False: longer than any that there may be. */
