@@ -26,7 +26,6 @@
 #define ROWS_PER_KNOWN 16 /* deferred rows for each that may be known; a number is small */
 #define RETRY_DELAY    (10 * NS_PER_S)
 #define READ_DELAY     (500 * NS_PER_MS)
-#define READ_BYTES_MAX ((size_t)8 * 1024 * 1024) /* of one page */
 
 void
 deferred_init(struct outbox *outbox)
@@ -181,34 +180,8 @@ move_on(struct deferred_rows *deferred_rows, uint64_t to)
     deferred_rows->is_changed = false;
 }
 
-/* One page. Yields. */
-static struct error *
-read_page(struct tenure *tenure, struct arena *arena)
-{
-    struct outbox *outbox = &tenure->outbox;
-    check(outbox->deferred_rows.cursor != 0);
-    uint64_t number = 0;
-    struct scan scan = {.partition = tenure->shard->partition,
-                        .kind = ROW_TRANSFER,
-                        .from = transfer_key(outbox->deferred_rows.cursor, arena),
-                        .rows_max = outbox->known_max - outbox->known_max / 2,
-                        .bytes_max = READ_BYTES_MAX};
-    struct rows rows = {0};
-    struct error *err = store_scan(tenure->shard->options.store, &scan, arena, &rows);
-    for (size_t i = 0; err == NULL && !tenure->is_over && i < rows.count; i++) {
-        struct slice key = rows.row[i].key;
-        if (!key_take_u64(&key, &number))
-            err = error_new(arena, ERR_CORRUPT, "the key of a row of the outbox cannot be read");
-        else
-            err = judge_row(tenure, number, rows.row[i].value, arena);
-    }
-    if (err == NULL && !tenure->is_over)
-        move_on(&outbox->deferred_rows, rows.has_more ? number + 1 : 0);
-    return err;
-}
-
 void
-deferred_work(struct tenure *tenure)
+deferred_work(struct tenure *tenure, struct arena *arena)
 {
     struct outbox *outbox = &tenure->outbox;
     struct deferred_rows *deferred_rows = &outbox->deferred_rows;
@@ -221,8 +194,10 @@ deferred_work(struct tenure *tenure)
         deferred_rows->cursor != 0 && deferred_rows->read_time <= now && outbox_has_room(outbox);
     if (tenure->is_over || !may_read)
         return;
-    scoped(arena_drop) struct arena *page = arena_new(0);
-    struct error *err = read_page(tenure, page);
+    uint64_t next = 0;
+    struct error *err = outbox_read_page(tenure, deferred_rows->cursor, judge_row, arena, &next);
+    if (err == NULL && !tenure->is_over)
+        move_on(deferred_rows, next);
     if (err != NULL && !tenure->is_over)
         log_warn(tenure->shard->options.log, "rows that wait could not be read", log_error(err));
     deferred_rows->read_time = clock_monotonic() + (err == NULL ? 0 : READ_DELAY);

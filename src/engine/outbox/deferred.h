@@ -30,7 +30,7 @@ void deferred_forget(struct outbox *outbox);
 /* A domain has changed: what is deferred for one is looked at. */
 void deferred_domain_changed(struct outbox *outbox);
 /* Takes back what may go on, one page. Yields. */
-void deferred_work(struct tenure *tenure);
+void deferred_work(struct tenure *tenure, struct arena *arena);
 /* When it has something to do, as it stands at this moment; NEVER: nothing. */
 int64_t deferred_next_time(const struct outbox *outbox);
 

@@ -5,14 +5,9 @@
  * row is durable. A row is deleted when a step or the list says that it is not needed any more,
  * with the next batch that is written anyway or, after a short time, with one of its own.
  *
- * Memory is bounded. Rows that find no room stay in the store only (unread_from), and so do all
- * that come after them, until a scan has caught up: so at any time the rows below unread_from are
- * known or gone, and those above are not known. A scan waits until all rows that were left are
- * durable and then reads them; it is done when none was left meanwhile. Taking a shard is the same
- * case: at first all rows are unread.
- *
- * Rows that wait for something other than room (their domain, their turn, another try) must not
- * keep that room from the rest: beyond a share of it they are deferred (deferred.c).
+ * Memory is bounded. Rows that find no room stay in the store only until there is (read.c). Rows
+ * that wait for something other than room (their domain, their turn, another try) must not keep
+ * that room from the rest: beyond a share of it they are deferred (deferred.c).
  *
  * Invariants:
  *   1. A row is in `known`, or deferred, exactly as long as it is in the store, or on its way
@@ -24,21 +19,14 @@
 #include "base/memory.h"
 #include "engine/outbox/cross_tasks.h"
 #include "engine/outbox/deferred.h"
-#include "engine/outbox/held.h"
 #include "engine/outbox/throttle.h"
 #include "engine/shard/inside.h"
-#include "engine/shard/metrics.h"
 #include "engine/shard/outbox_state.h"
 #include "fiber/clock.h"
 #include "fiber/probe.h"
-#include "wire/message.h"
 
-#define FLUSH_DELAY    (50 * NS_PER_MS) /* deletes wait so long for a batch that goes anyway */
-#define DELETES_MAX    512              /* then they go at once; also in one batch */
-#define REFUSED_DELAY  (100 * NS_PER_MS)
-#define REFUSED_MAX    64 /* refusals in a row: then all wait */
-#define READ_DELAY     (500 * NS_PER_MS)
-#define READ_BYTES_MAX ((size_t)8 * 1024 * 1024) /* of one page */
+#define FLUSH_DELAY (50 * NS_PER_MS) /* deletes wait so long for a batch that goes anyway */
+#define DELETES_MAX 512              /* then they go at once; also in one batch */
 
 void
 outbox_init(struct tenure *tenure, size_t known_max)
@@ -153,131 +141,9 @@ outbox_check(const struct outbox *outbox)
         known_rows_check(outbox);
 }
 
-/* --- rows in memory ---- */
+/* --- rows that are known ---- */
 
-/* A list is sticky only for a task that has another list to go to: what clients call sticky on
- * their own would wait in memory alone. */
-static enum list_kind
-list_kind_of(const STORED(TransferRow) *stored)
-{
-    const API(TaskList) *list = stored->task_list;
-    if (list->kind == API_VALUE(TASK_LIST_KIND__TASK_LIST_KIND_STICKY))
-        return stored->normal_list[0] == '\0' ? LIST_NORMAL : LIST_STICKY;
-    if (list->kind == API_VALUE(TASK_LIST_KIND__TASK_LIST_KIND_EPHEMERAL))
-        return LIST_EPHEMERAL;
-    return LIST_NORMAL;
-}
-
-static const char *
-place_text(char **place, const char *text)
-{
-    size_t size = strlen(text) + 1;
-    char *copy = memcpy(*place, text, size);
-    *place += size;
-    return copy;
-}
-
-/* What the run belongs to; the room that its texts need. */
-static size_t
-attribute_size(const STORED(TransferRow) *stored)
-{
-    const API(ClusterAttribute) *attribute = stored->cluster_attribute;
-    return attribute == NULL ? 0 : strlen(attribute->scope) + strlen(attribute->name) + 2;
-}
-
-static void
-place_attribute(struct transfer *transfer, char **place, const STORED(TransferRow) *stored)
-{
-    const API(ClusterAttribute) *attribute = stored->cluster_attribute;
-    transfer->event_version = stored->event_version;
-    if (attribute == NULL)
-        return;
-    transfer->attribute_scope = place_text(place, attribute->scope);
-    transfer->attribute_name = place_text(place, attribute->name);
-}
-
-/* A request waits in the queue of its workflow id, whose name lies behind it. */
-static struct transfer *
-transfer_new_cross_task(struct outbox *outbox, uint64_t row, const STORED(TransferRow) *stored)
-{
-    bool is_request = stored->type == CADENZA__STORAGE__V1__TRANSFER_TYPE__TRANSFER_TYPE_REQUEST;
-    size_t request_queue =
-        is_request ? strlen(stored->domain_id) + 1 + strlen(stored->workflow_id) + 1 : 0;
-    size_t size = strlen(stored->domain_id) + 1 + attribute_size(stored) + request_queue;
-    check(row != 0);
-    struct transfer *transfer = memory_zalloc(1, sizeof *transfer + size);
-    char *place = (char *)(transfer + 1);
-    transfer->is_cross_task = true;
-    transfer->runs_anywhere =
-        stored->type == CADENZA__STORAGE__V1__TRANSFER_TYPE__TRANSFER_TYPE_REAPPLY;
-    transfer->notifies_parent =
-        stored->type == CADENZA__STORAGE__V1__TRANSFER_TYPE__TRANSFER_TYPE_TELL_PARENT;
-    transfer->task.row = row;
-    transfer->task.run_domain_id = place_text(&place, stored->domain_id);
-    place_attribute(transfer, &place, stored);
-    list_init(&transfer->node);
-    if (!is_request)
-        return transfer;
-    transfer->request_queue = slice_of(place, request_queue);
-    (void)place_text(&place, stored->domain_id);
-    (void)place_text(&place, stored->workflow_id);
-    request_queue_join(&outbox->cross_tasks, transfer);
-    return transfer;
-}
-
-#define PARTITION_GROUP "isolation-group"
-
-/* The isolation group that the run was started from; "": none. */
-static const char *
-group_of(const STORED(TransferRow) *stored)
-{
-    for (size_t i = 0; i < stored->n_partition_config; i++) {
-        if (strcmp(stored->partition_config[i]->key, PARTITION_GROUP) == 0)
-            return stored->partition_config[i]->value;
-    }
-    return "";
-}
-
-/* One block: the struct, then its texts. */
-static struct transfer *
-transfer_new(struct tenure *tenure, uint64_t row, const STORED(TransferRow) *stored)
-{
-    if (!transfer_is_task(stored->type))
-        return transfer_new_cross_task(&tenure->outbox, row, stored);
-    check(row != 0 && stored->task_list != NULL);
-    bool is_replicated = stored->list_domain_id[0] != '\0'; /* the list is another domain's */
-    const char *list_domain = is_replicated ? stored->list_domain_id : stored->domain_id;
-    size_t size = strlen(stored->domain_id) + strlen(list_domain) +
-                  strlen(stored->task_list->name) + strlen(stored->normal_list) +
-                  strlen(stored->workflow_id) + strlen(stored->run_id) + strlen(group_of(stored)) +
-                  7 + attribute_size(stored);
-    struct transfer *transfer = memory_zalloc(1, sizeof *transfer + size);
-    char *place = (char *)(transfer + 1);
-    bool is_activity = stored->type == CADENZA__STORAGE__V1__TRANSFER_TYPE__TRANSFER_TYPE_ACTIVITY;
-    transfer->task = (struct task){
-        .type = is_activity ? TASK_ACTIVITY : TASK_DECISION,
-        .kind = list_kind_of(stored),
-        .domain_id = place_text(&place, list_domain),
-        .run_domain_id = place_text(&place, stored->domain_id),
-        .list = place_text(&place, stored->task_list->name),
-        .normal_list = place_text(&place, stored->normal_list),
-        .workflow_id = place_text(&place, stored->workflow_id),
-        .run_id = place_text(&place, stored->run_id),
-        .isolation_group = place_text(&place, group_of(stored)),
-        .schedule_id = stored->schedule_id,
-        .attempt = stored->attempt,
-        .created_time = stored->created_time,
-        .expiry_time = stored->expiry_time,
-        .shard = tenure->shard->options.number,
-        .range_id = tenure->range_id,
-        .row = row,
-    };
-    place_attribute(transfer, &place, stored);
-    list_init(&transfer->node);
-    return transfer;
-}
-
-static void
+void
 outbox_know(struct outbox *outbox, struct transfer *transfer, enum transfer_state state)
 {
     check(state == TRANSFER_UNDURABLE || state == TRANSFER_WAITING);
@@ -371,96 +237,7 @@ outbox_level(const struct tenure *tenure)
     return outbox->unread_from != 0 ? outbox->unread_from : outbox->entered_to;
 }
 
-/* --- offering ---- */
-
-static void
-outbox_offer(struct tenure *tenure)
-{
-    struct outbox *outbox = &tenure->outbox;
-    const struct task_port *port = &tenure->shard->options.tasks;
-    unsigned refused = 0;
-    while (!list_is_empty(&outbox->waiting) && refused < REFUSED_MAX && !tenure->is_over) {
-        struct transfer *transfer =
-            list_entry(list_pop_front(&outbox->waiting), struct transfer, node);
-        check(transfer->state == TRANSFER_WAITING && !transfer->is_waiting_long);
-        if (!transfer_is_active(tenure, transfer)) {
-            transfer_hold(tenure, transfer);
-            continue;
-        }
-        if (transfer->attribute_scope != NULL)
-            transfer_count_homeless(tenure, transfer);
-        if (transfer->is_cross_task) {
-            cross_tasks_add(tenure, transfer);
-            continue;
-        }
-        if (!transfer->had_turn && throttle_holds(tenure, transfer))
-            continue;
-        transfer->had_turn = true;          /* its turn has come, also if it is refused */
-        transfer->state = TRANSFER_OFFERED; /* before: the list may say at once that it is done */
-        metrics_task(tenure->shard, &transfer->task, transfer->attempts + 1);
-        if (port->offer(port->context, &transfer->task))
-            continue;
-        refused++;
-        transfer->attempts++;
-        transfer->state = TRANSFER_REFUSED;
-        list_push_back(&outbox->refused, &transfer->node);
-    }
-    if (refused > 0 && outbox->retry_time == NEVER) {
-        probe("task_refused");
-        outbox->retry_time = clock_monotonic() + REFUSED_DELAY;
-        fiber_cond_signal(&outbox->changed);
-    }
-    check(list_is_empty(&outbox->refused) || outbox->retry_time != NEVER);
-}
-
-static void
-outbox_offer_refused(struct tenure *tenure)
-{
-    struct outbox *outbox = &tenure->outbox;
-    outbox->retry_time = NEVER;
-    list_splice_back(&outbox->refused, &outbox->waiting); /* the oldest first */
-    list_splice_back(&outbox->waiting, &outbox->refused);
-    list_each(node, &outbox->waiting)
-        list_entry(node, struct transfer, node)->state = TRANSFER_WAITING;
-    probe("task_offer_retried");
-    outbox_offer(tenure);
-}
-
-/* A task that nothing keeps goes to its list before its step is durable: where a poll waits, its
- * start is decided on what is in memory and gathers into the same group, and the poller hears of it
- * when both are durable. If the step fails the tenure ends, and the start with it. Cross-workflow
- * tasks act on other workflows and wait; so does what would have to rest, since only durable rows
- * are deferred. */
-static void
-outbox_offer_early(struct tenure *tenure, struct transfer *transfer)
-{
-    const struct task_port *port = &tenure->shard->options.tasks;
-    const struct task *task = &transfer->task;
-    check(transfer->state == TRANSFER_UNDURABLE);
-#ifdef CADENZA_FAULT_cross_task_before_durable
-    if (transfer->is_cross_task) {
-        list_remove(&transfer->node);
-        cross_tasks_add(tenure, transfer);
-        return;
-    }
-#endif
-    if (transfer->is_cross_task || !list_is_empty(&tenure->outbox.waiting) ||
-        !transfer_is_active(tenure, transfer) ||
-        !throttle_take(tenure, task->run_domain_id, task->workflow_id))
-        return;
-    if (transfer->attribute_scope != NULL)
-        transfer_count_homeless(tenure, transfer);
-    transfer->had_turn = true;
-    list_remove(&transfer->node);
-    transfer->state = TRANSFER_OFFERED; /* before: the list may say at once that it is done */
-    metrics_task(tenure->shard, &transfer->task, transfer->attempts + 1);
-    if (port->offer(port->context, task)) {
-        probe("task_offered_early");
-        return;
-    }
-    transfer->state = TRANSFER_UNDURABLE;
-    list_push_back(&tenure->outbox.undurable, &transfer->node);
-}
+/* --- rows that a step put ---- */
 
 void
 outbox_enter(struct tenure *tenure, const struct effects *effects, ticket_t ticket)
@@ -566,105 +343,7 @@ outbox_flush(struct tenure *tenure, struct arena *arena)
     check(tenure->outbox.deletes.count == 0);
 }
 
-/* --- reading what memory had no room for ---- */
-
-struct error *
-transfer_read(struct tenure *tenure, uint64_t row, struct slice value, struct arena *arena,
-              struct transfer **transfer)
-{
-    STORED(TransferRow) *stored = NULL;
-    struct error *err =
-        message_decode_as(arena, ERR_CORRUPT, STORED_TYPE(transfer_row), value, &stored);
-    if (err != NULL)
-        return err;
-    if (transfer_is_task(stored->type) && stored->task_list == NULL)
-        return error_new(arena, ERR_CORRUPT, "shard %u: a row of the outbox has no task list",
-                         tenure->shard->options.number);
-    *transfer = transfer_new(tenure, row, stored);
-    (*transfer)->is_repeat = true;
-    return NULL;
-}
-
-static struct error *
-outbox_take_row(struct tenure *tenure, const struct row *row, struct arena *arena)
-{
-    struct slice key = row->key;
-    uint64_t number;
-    struct transfer *transfer = NULL;
-    if (!key_take_u64(&key, &number))
-        return error_new(arena, ERR_CORRUPT, "shard %u: a row of the outbox cannot be read",
-                         tenure->shard->options.number);
-    check(number >= tenure->outbox.unread_from);
-    struct error *err = transfer_read(tenure, number, row->value, arena, &transfer);
-    if (err != NULL)
-        return err;
-    outbox_know(&tenure->outbox, transfer, TRANSFER_WAITING);
-    tenure->outbox.unread_from = number + 1;
-    return NULL;
-}
-
-/* One page. Yields. */
-static struct error *
-outbox_read(struct tenure *tenure, struct arena *arena)
-{
-    struct outbox *outbox = &tenure->outbox;
-    ticket_t ticket = outbox->unread_ticket;
-    check(outbox->unread_from != 0);
-    struct error *err = tenure_wait(tenure, ticket, arena);
-    if (err != NULL)
-        return err;
-    struct rows rows;
-    scoped(arena_drop) struct arena *page = arena_new(0); /* requests in rows may be large */
-    struct scan scan = {.partition = tenure->shard->partition,
-                        .kind = ROW_TRANSFER,
-                        .from = transfer_key(outbox->unread_from, page),
-                        .rows_max = outbox->known_max - outbox->known_max / 2,
-                        .bytes_max = READ_BYTES_MAX};
-    err = store_scan(tenure->shard->options.store, &scan, page, &rows);
-    for (size_t i = 0; err == NULL && !tenure->is_over && i < rows.count; i++)
-        err = outbox_take_row(tenure, &rows.row[i], page);
-    if (err != NULL || tenure->is_over)
-        return err == NULL ? NULL : error_copy(arena, err);
-    if (!rows.has_more && ticket == outbox->unread_ticket)
-        outbox->unread_from = 0; /* none was left meanwhile */
-    return err;
-}
-
-static bool
-outbox_may_read(const struct outbox *outbox)
-{
-    return outbox->unread_from != 0 && outbox_has_room(outbox);
-}
-
-struct error *
-outbox_begin(struct tenure *tenure, uint64_t level, struct arena *arena)
-{
-    check(map64_count(tenure->outbox.known) == 0);
-    tenure->outbox.unread_from = level == 0 ? 1 : level;
-    tenure->outbox.entered_to = tenure->ids.next;
-    struct error *err = NULL;
-    while (err == NULL && outbox_may_read(&tenure->outbox))
-        err = outbox_read(tenure, arena);
-    if (map64_count(tenure->outbox.known) > 0)
-        probe("task_offered_again");
-    return err;
-}
-
 /* --- the fiber ---- */
-
-/* One page, if there is something to read and room for it. Yields. */
-static void
-outbox_read_on(struct tenure *tenure, struct arena *arena)
-{
-    struct outbox *outbox = &tenure->outbox;
-    bool is_time = outbox->read_time <= clock_monotonic();
-    if (tenure->is_over || !is_time || !outbox_may_read(outbox))
-        return;
-    struct error *err = outbox_read(tenure, arena);
-    if (err != NULL && !tenure->is_over)
-        log_warn(tenure->shard->options.log, "the outbox could not be read", log_error(err));
-    outbox->read_time = clock_monotonic() + (err == NULL ? 0 : READ_DELAY);
-}
 
 /* All that may be done now. Yields. */
 static void
@@ -677,7 +356,7 @@ outbox_work(struct tenure *tenure, struct arena *arena)
     if (outbox->flush_time <= now)
         outbox_flush(tenure, arena);
     outbox_read_on(tenure, arena);
-    deferred_work(tenure);
+    deferred_work(tenure, arena);
     throttle_read_next(tenure, arena);
     throttle_wake(tenure);
     outbox_offer(tenure);

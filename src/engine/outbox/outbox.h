@@ -37,6 +37,10 @@ struct transfer {
     struct slice request_queue; /* names the queue that it waits in, lies behind it; empty: none */
 };
 
+/* --- outbox.c ---- */
+
+/* A row that is not known and in no list is known from now on, undurable or waiting. */
+void outbox_know(struct outbox *outbox, struct transfer *transfer, enum transfer_state state);
 /* A row is done: it goes with the next batch. Harmless when it is not known. */
 void outbox_done(struct tenure *tenure, uint64_t row);
 /* Is there room to read rows that are in the store only? */
@@ -45,8 +49,42 @@ bool outbox_has_room(const struct outbox *outbox);
 void outbox_room_came(struct outbox *outbox);
 /* A row that was deferred is known again, in no list. */
 void outbox_return(struct tenure *tenure, struct transfer *transfer, enum transfer_state state);
-/* A row as memory has it, not known yet. Errors: ERR_CORRUPT. */
+
+/* --- transfer.c ---- */
+
+/* A row as memory has it, not known yet. */
+struct transfer *transfer_new(struct tenure *tenure, uint64_t row,
+                              const STORED(TransferRow) *stored);
+/* The same from the store. Errors: ERR_CORRUPT. */
 must_use struct error *transfer_read(struct tenure *tenure, uint64_t row, struct slice value,
                                      struct arena *arena, struct transfer **transfer);
+
+/* --- offer.c ---- */
+
+/* Offers the rows that wait, but for what must not go on yet. */
+void outbox_offer(struct tenure *tenure);
+/* The same, those that were refused first. */
+void outbox_offer_refused(struct tenure *tenure);
+/* A task that nothing keeps goes to its list before its step is durable: where a poll waits, its
+ * start is decided on what is in memory and gathers into the same group, and the poller hears of it
+ * when both are durable. If the step fails the tenure ends, and the start with it. Cross-workflow
+ * tasks act on other workflows and wait; so does what would have to rest, since only durable rows
+ * are deferred. */
+void outbox_offer_early(struct tenure *tenure, struct transfer *transfer);
+
+/* --- read.c ---- */
+
+typedef struct error *take_row_function(struct tenure *tenure, uint64_t row, struct slice value,
+                                        struct arena *arena);
+
+/* One page of the rows from `from` on, each given to `take`, until the tenure is over. `next`:
+ * where the next page begins, 0: there is none. Yields. */
+must_use struct error *outbox_read_page(struct tenure *tenure, uint64_t from,
+                                        take_row_function *take, struct arena *arena,
+                                        uint64_t *next);
+/* Is there something that is in the store only, and room for it? */
+bool outbox_may_read(const struct outbox *outbox);
+/* One page of that. Yields. */
+void outbox_read_on(struct tenure *tenure, struct arena *arena);
 
 #endif
