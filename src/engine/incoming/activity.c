@@ -71,6 +71,7 @@ write_activity(struct mutation *mutation, const struct replicated_activity *repl
     STORED(PendingActivity) *activity = mutation_change_activity(mutation, sent->scheduled_id);
     bool is_started = sent->started_id != EVENT_NONE;
     bool is_other = sent->attempt != activity->attempt;
+    check(activity->started_id != EVENT_BUFFERED); /* the worker that has it would lose its start */
     if (is_started || is_other) {
         mutation_drop_transfer(mutation, activity->row);
         activity->row = 0;

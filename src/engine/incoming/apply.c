@@ -68,6 +68,8 @@ apply_side(struct incoming *incoming, struct incoming_step *step)
     size_t index =
         incoming->verdict.place == BATCH_FORKS ? grown.count - 1 : incoming->verdict.branch;
     check(index > 0 && index < grown.count); /* the first one is the run's own */
+    check(versions_last(grown.branch[index].versions).event_id + 1 ==
+          incoming->batch.next_event_id);
     step->is_side = true;
     step->branch = history_lineage_own(&grown.branch[index].lineage);
     /* Its own history does not grow, unless it gives way to the run that the batch begins. */
@@ -141,6 +143,7 @@ apply_begun(struct incoming *incoming, struct incoming_step *step)
 {
     if (incoming->begun_run_id == NULL || incoming->has_begun_run)
         return NULL;
+    check(incoming->events->begun_count > 0);
     step->begun.mutation = begin_run(incoming, incoming->begun_run_id);
     return add_events(incoming, step->begun.mutation, incoming->events->begun_events,
                       incoming->events->begun_count);
@@ -158,6 +161,10 @@ incoming_apply(struct incoming *incoming, struct incoming_step *step)
     check(events->count > 0 && incoming->batch.first_event_id > 0);
     if (incoming->verdict.is_current) {
         step->target.mutation = begin_target(incoming);
+        /* Of a reset it follows from what the base run's history has in the store. */
+        check(incoming->verdict.place == BATCH_BEGINS_AT_RESET ||
+              mutation_run(step->target.mutation)->core->next_event_id ==
+                  incoming->batch.first_event_id);
         err = add_events(incoming, step->target.mutation, events->events, events->count);
     } else {
         apply_side(incoming, step);

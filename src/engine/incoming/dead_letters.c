@@ -76,7 +76,7 @@ static struct error *
 put_within(struct tenure *tenure, struct dead_letter_change *change, struct arena *arena)
 {
     struct fiber_mutex *turn = &tenure->replicating.dead_letter_lock;
-    check(change->letter != NULL && turn->owner != fiber_self());
+    check(change->letter != NULL && change->to == 0 && turn->owner != fiber_self());
     struct error *err = fiber_mutex_lock(turn, arena);
     if (err != NULL)
         return err;

@@ -1,4 +1,5 @@
 /* dead_letters_read.c - dead letters, shard by shard. See replicated.h. */
+#include "base/check.h"
 #include "engine/inside.h"
 #include "engine/replicated.h"
 #include "route/route.h"
@@ -35,6 +36,7 @@ engine_read_dead_letters(struct engine *engine, uint32_t shard, const char *sour
     struct error *err = store_scan(engine->options.store, &scan, arena, &rows);
     if (err != NULL)
         return err;
+    check(count_max == 0 || rows.count <= count_max);
     letters->letters = arena_zalloc(arena, rows.count, sizeof letters->letters[0]);
     letters->count = rows.count;
     letters->has_more = rows.has_more;
@@ -63,6 +65,7 @@ struct error *
 engine_forget_dead_letters(struct engine *engine, uint32_t shard, const char *source, uint64_t from,
                            uint64_t to, struct arena *arena)
 {
+    check(shard < engine->options.shard_count);
     struct forget_call call = {engine->shards[shard], source, from, to, arena, NULL};
     struct error *err = route_to_shard(shard, forget_on_loop, &call, arena);
     return err != NULL ? err : call.err;

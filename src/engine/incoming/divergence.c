@@ -115,6 +115,7 @@ list_shard(struct engine *engine, uint32_t number, const struct divergence_query
     while (err == NULL && has_more && all->count < query->count_max) {
         struct rows rows = {0};
         err = store_scan(engine->options.store, &scan, arena, &rows);
+        check(err != NULL || rows.count > 0 || !rows.has_more);
         for (size_t i = 0; err == NULL && i < rows.count && all->count < query->count_max; i++) {
             struct divergence shown;
             bool is_there;

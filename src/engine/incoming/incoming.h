@@ -6,7 +6,8 @@
  *   apply.c         the batch becomes part of a history of its run
  *   prior.c         what the source is asked for before a run gives way
  *   current_run.c   which run has the workflow id
- *   lost.c          what lost is kept in mind */
+ *   lost.c          what lost is kept in mind
+ *   check.c         what must be true of it */
 #ifndef CADENZA_ENGINE_INCOMING_INCOMING_H
 #define CADENZA_ENGINE_INCOMING_INCOMING_H
 
@@ -59,6 +60,14 @@ struct incoming_run {
     struct mutation *mutation;
     struct loaded_run *loaded; /* NULL: it begins */
 };
+
+/* --- check.c ---- */
+
+/* Aborts unless what is said there holds: of a batch whose place is known, until the step is made;
+ * of the step, before it is submitted. */
+struct incoming_step;
+void incoming_check(const struct incoming *incoming);
+void incoming_step_check(const struct incoming *incoming, const struct incoming_step *step);
 
 /* --- apply.c ---- */
 

@@ -68,7 +68,7 @@ lost_from(const struct incoming *incoming)
 {
     if (incoming->verdict.place == BATCH_FORKS && incoming->verdict.branch == 0)
         return incoming->verdict.base.event_id + 1;
-    check(incoming->verdict.branch < incoming->local.count);
+    check(incoming->verdict.branch > 0 && incoming->verdict.branch < incoming->local.count);
     struct versions won = incoming->local.branch[incoming->verdict.branch].versions;
     won = versions_until(won, incoming->verdict.base, incoming->arena);
     return common_event(won, incoming->local.branch[0].versions) + 1;
@@ -105,6 +105,7 @@ send_suppressed(struct incoming *incoming, struct incoming_step *step)
     const struct run *run = mutation_run(mutation);
     size_t added; /* by its end, which is ours and not a client's */
     (void)mutation_events(mutation, &added);
+    check((int64_t)added < run->core->next_event_id);
     send_events(mutation, run_branch(run), is_target ? lost_from(incoming) : 1,
                 run->core->next_event_id - (int64_t)added);
 }

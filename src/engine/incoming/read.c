@@ -50,6 +50,7 @@ rebuild_branch(struct incoming *incoming)
     check(incoming->verdict.branch < incoming->local.count && incoming->rebuilt == NULL);
     const struct run_branch *from = &incoming->local.branch[incoming->verdict.branch];
     int64_t next_event_id = incoming->verdict.base.event_id + 1;
+    check(next_event_id > 1);
     struct run_context context;
     struct error *err = tenure_read_context(incoming->tenure, incoming->workflow->domain_id,
                                             incoming->arena, &context);
@@ -74,6 +75,7 @@ check_fork(struct incoming *incoming)
     check(incoming->verdict.branch < incoming->local.count);
     const struct run_branch *from = &incoming->local.branch[incoming->verdict.branch];
     int64_t base = incoming->verdict.base.event_id;
+    check(base > 0);
     struct history_page page;
     struct error *err = store_read_lineage(shard->options.store, shard->partition, &from->lineage,
                                            base, base + 1, 1, incoming->arena, &page);
@@ -132,6 +134,7 @@ keep_page(struct reset_copy *copy, struct history_page *page, bool is_last)
 {
     struct incoming *incoming = copy->incoming;
     struct shard_reader reader = {incoming->tenure, incoming->workflow, incoming->arena};
+    check(incoming->nodes.count == 0); /* only those of the last one wait */
     if (!is_last)
         return shard_reader_write(&reader, &copy->branch, page->node, page->count);
     for (size_t i = 0; i < page->count; i++) {
@@ -169,6 +172,7 @@ copy_base(struct reset_copy *copy)
 static void
 lack_all(struct incoming *incoming)
 {
+    check(incoming->target == NULL && incoming->rebuilt == NULL);
     incoming->verdict.place = BATCH_LACKS_EVENTS;
     incoming->verdict.base = (struct version_item){0};
     incoming->verdict.end =

@@ -71,6 +71,7 @@ reset_current(struct engine *engine, const struct run_key *key, struct reapply_r
         arena, "%s:%s", reapply_name(wanted->command.run_id, wanted->command.events[0], arena),
         wanted->answer.run_id);
     const char *run_id;
+    check(wanted->answer.reset_event_id > 0 && !wanted->answer.is_dropped);
     probe("reset_for_reapplication");
     struct error *err = engine_reset(engine, key->domain_id, request, arena, &run_id);
     if (err == NULL || err->kind != ERR_BAD_REQUEST)
