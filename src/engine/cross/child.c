@@ -110,6 +110,7 @@ static struct error *
 end_child(struct cross_task_work *work, const STORED(PendingChild) *child,
           const API(ActiveClusterSelectionPolicy) *of_parent)
 {
+    check(child->started_run_id[0] != '\0' || child->start != NULL); /* it runs, or may run yet */
     struct cross_task_request wanted = {.kind = CROSS_TASK_END_CHILD,
                                         .target = {child->domain_id, child->workflow_id, ""},
                                         .origin = origin_of(work, child),
@@ -226,7 +227,7 @@ start_and_record(struct parent_view *view)
 {
     struct start_answer answer = {0};
     struct start_result result = {.initiated_id = view->child->initiated_id};
-    check(view->is_open && view->child->started_run_id[0] == '\0');
+    check(view->is_open && view->child->started_id == EVENT_NONE);
     struct error *err = start_child(view, &answer);
     if (err != NULL && err->kind != ERR_ALREADY_STARTED)
         return err;
@@ -312,6 +313,7 @@ cross_task_end_children(struct cross_task_work *work)
     struct error *err = cross_task_step_source(work, look_children, &view);
     if (err != NULL)
         return cross_task_is_void(err) ? NULL : err;
+    check(!view.has_more || view.children.count > 0); /* each portion comes further */
     for (size_t i = 0; i < view.children.count; i++) {
         STORED(PendingChild) *child = view.children.items[i];
         check((uint64_t)child->initiated_id > work->cross_task->cursor); /* each once */

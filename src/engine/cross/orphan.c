@@ -44,6 +44,7 @@ look_parent(void *context, const struct run *run, const STORED(CurrentRecord) *c
     view->known = is_known ? message_copy(work->arena, &child->base) : NULL;
     view->is_behind =
         view->is_parent_open && run->core->next_event_id <= work->cross_task->transfer->schedule_id;
+    check(child == NULL || !view->is_behind); /* what is pending is in the history */
 }
 
 static struct error *

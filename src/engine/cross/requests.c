@@ -57,6 +57,7 @@ engine_accept(struct engine *engine, const char *domain_id, const struct start_c
     row->type = CADENZA__STORAGE__V1__TRANSFER_TYPE__TRANSFER_TYPE_REQUEST;
     row->domain_id = (char *)domain_id;
     row->workflow_id = command->request->workflow_id;
+    check(command->signal == NULL || command->signal->start_request == command->request);
     if (command->signal != NULL)
         row->signal_with_start = (API(SignalWithStartWorkflowExecutionRequest) *)command->signal;
     else
@@ -147,6 +148,7 @@ cross_task_do_request(struct cross_task_work *work)
                                         .dropped = work->cross_task->row};
     struct error *err = engine_step_start(work->engine, row->domain_id, &wanted, work->arena);
     if (err == NULL) {
+        check(answer.run_id != NULL); /* its step has dropped the row */
         probe(answer.is_new            ? "accepted_started"
               : command.signal != NULL ? "accepted_signaled"
                                        : "accepted_repeated");

@@ -219,6 +219,25 @@ ask_here(struct engine *engine, struct cross_task_request *wanted, struct arena 
     return err;
 }
 
+/* A request that is made here says what its kind needs, and no more. (Those of other clusters are
+ * judged by read_request.) */
+static void
+request_check(const struct cross_task_request *wanted)
+{
+    bool is_external = wanted->kind == CROSS_TASK_SIGNAL || wanted->kind == CROSS_TASK_CANCEL;
+    bool is_start = wanted->kind == CROSS_TASK_START_CHILD || wanted->kind == CROSS_TASK_REQUEST;
+    bool is_of_parent =
+        wanted->kind == CROSS_TASK_END_CHILD || wanted->kind == CROSS_TASK_PARENT_KNOWS;
+    check(is_external || is_start || is_of_parent || wanted->kind == CROSS_TASK_CHILD_CLOSED);
+    check((wanted->body == NULL) == (wanted->kind == CROSS_TASK_PARENT_KNOWS));
+    check((wanted->origin.workflow_id != NULL) == (is_external || is_of_parent));
+    check(wanted->origin.is_child_only || !is_of_parent);
+    check(wanted->asked_time == 0 || is_external);
+    check(wanted->has_policy == is_of_parent && (wanted->policy == NULL || wanted->has_policy));
+    check(wanted->target.run_id[0] == '\0' || !is_start); /* it makes one */
+    check(!wanted->is_remote);
+}
+
 /* --- elsewhere ---- */
 
 /* Another cluster that the refusal names, or, where the target has not been heard of, the one that
@@ -244,7 +263,6 @@ find_remote(const struct cross_task_work *work, const struct cross_task_request 
 static STORE_API(RunErrandRequest) *
 make_request(const struct cross_task_request *wanted, struct arena *arena)
 {
-    check(wanted->kind == CROSS_TASK_PARENT_KNOWS || wanted->body != NULL);
     STORE_API(RunErrandRequest) *request =
         message_new(arena, &cadenza__admin__v1__run_errand_request__descriptor);
     request->kind = (uint32_t)wanted->kind;
@@ -267,7 +285,8 @@ cross_task_follow(struct cross_task_work *work, struct cross_task_request *wante
                   struct error *refusal)
 {
     const struct remote_port *port = &work->engine->options.remote;
-    check(refusal != NULL && !wanted->is_remote);
+    check(refusal != NULL);
+    request_check(wanted);
     const char *cluster = port->send == NULL ? NULL : find_remote(work, wanted, refusal);
     if (cluster == NULL)
         return refusal;
@@ -289,7 +308,8 @@ cross_task_follow(struct cross_task_work *work, struct cross_task_request *wante
 struct error *
 cross_task_ask(struct cross_task_work *work, struct cross_task_request *wanted)
 {
-    check(!wanted->is_remote && wanted->answer.run_id == NULL); /* it was not asked before */
+    request_check(wanted);
+    check(wanted->answer.run_id == NULL); /* it was not asked before */
     struct error *err = ask_here(work->engine, wanted, work->arena);
     return err == NULL ? NULL : cross_task_follow(work, wanted, err);
 }

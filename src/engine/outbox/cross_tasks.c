@@ -210,6 +210,7 @@ cross_task_ended(const struct cross_task_attempt *attempt, const struct error *e
         return;
     struct transfer *transfer = map64_get(tenure->outbox.known, attempt->cross_task.row);
     check(transfer == NULL || transfer->state == TRANSFER_OFFERED);
+    check(transfer == NULL || attempt->cross_task.cursor >= transfer->cursor);
     if (transfer != NULL)
         transfer->cursor = attempt->cross_task.cursor; /* what lies behind it is done */
     if (err != NULL && err->kind == ERR_DOMAIN_NOT_ACTIVE)

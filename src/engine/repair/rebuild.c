@@ -28,7 +28,7 @@ struct rebuilding {
     struct loaded_run *loaded;
     struct run *rebuilt; /* NULL: none yet, or the workflow has it */
     struct run_rebuilt *outcome;
-    ticket_t ticket;
+    ticket_t ticket; /* 0: it is not replaced yet */
 };
 
 static struct error *
@@ -44,6 +44,20 @@ check_replaceable(const struct rebuilding *rebuilding)
                          "The run has something that is in no history yet: try again when its "
                          "decision is done.");
     return NULL;
+}
+
+/* Under the lock of the id, once the run is found: it is open and has the id, nothing of it is in
+ * no history, and what is rebuilt is another run of its name. */
+static void
+rebuilding_check(const struct rebuilding *rebuilding)
+{
+    const struct run *run = rebuilding->loaded->run, *rebuilt = rebuilding->rebuilt;
+    check(rebuilding->workflow->lock.owner == fiber_self());
+    check(run_is_open(run) && !run_is_zombie(run) && !run_has_buffered(run));
+    check(strcmp(run->core->run_id, rebuilding->key.run_id) == 0);
+    check(rebuilding->ticket == 0);
+    check(rebuilt == NULL ||
+          (rebuilt != run && strcmp(rebuilt->core->run_id, rebuilding->key.run_id) == 0));
 }
 
 static struct error *
@@ -93,6 +107,8 @@ read_history(struct rebuilding *rebuilding)
     struct shard *shard = rebuilding->tenure->shard;
     const STORED(RunRecord) *old = rebuilding->loaded->run->core;
     struct run_context context;
+    rebuilding_check(rebuilding);
+    check(rebuilding->rebuilt == NULL);
     struct error *err = tenure_read_context(rebuilding->tenure, rebuilding->key.domain_id,
                                             rebuilding->arena, &context);
     if (err != NULL)
@@ -130,8 +146,8 @@ replace(struct rebuilding *rebuilding)
                                 tenure->shard->options.number);
     if (err != NULL)
         return err;
-    check(rebuilding->workflow->lock.owner == fiber_self() && !tenure->is_over);
-    check(!run_has_buffered(rebuilding->loaded->run)); /* nothing that no history has is lost */
+    rebuilding_check(rebuilding);
+    check(!tenure->is_over && rebuilding->rebuilt != NULL);
     struct mutation *mutation = mutation_begin_replacing(
         rebuilding->rebuilt, rebuilding->loaded->run, &context->of_run, rebuilding->arena);
     struct step refresh = {.arena = rebuilding->arena,

@@ -37,6 +37,19 @@ struct repair {
     bool is_tree_shared; /* nobody knows which histories of its tree are its own */
 };
 
+/* Under the lock of the id, in every phase. */
+static void
+repair_check(const struct repair *repair)
+{
+    const struct loaded_run *loaded = repair->loaded;
+    check(repair->workflow->lock.owner == fiber_self());
+    check(loaded == NULL || strcmp(loaded->run->core->run_id, repair->key.run_id) == 0);
+    check(loaded == NULL || repair->record == NULL);
+    /* Only of a run that nobody can read it is asked whose the tree is. */
+    check(!repair->is_tree_shared || (loaded == NULL && repair->record == NULL));
+    check(!repair->is_corrupt || repair->is_current || repair->key.run_id[0] != '\0');
+}
+
 /* --- what is wrong ---- */
 
 /* Takes note of bytes that are not what they should be; other errors remain. */
@@ -78,6 +91,7 @@ look_at_history(struct repair *repair)
         return err;
     struct run_branches all = branches_read(run->core, repair->arena);
     struct run *again = incoming_name_run(&repair->key);
+    check(!repair->is_corrupt && all.count > 0);
     branches_store(&(struct run_branches){all.branch, 1}, again->core, again->arena);
     again->core->n_versions = 0; /* they come with the events */
     err = run_rebuild(shard->options.store, shard->partition, run->core->next_event_id, PAGE_BYTES,
@@ -141,6 +155,7 @@ look_at_tree(struct repair *repair, const struct uuid *tree)
         struct error *err = store_scan(shard->options.store, &scan, repair->arena, &rows);
         if (err != NULL)
             return err;
+        check(rows.count > 0 || !rows.has_more); /* it comes to an end */
         for (size_t i = 0; i < rows.count; i++) {
             STORED(RunRecord) *core = NULL;
             if (slice_equal(rows.row[i].key, own))
@@ -233,6 +248,7 @@ put_all(struct repair *repair)
     struct tenure *tenure = repair->tenure;
     struct workflow *workflow = repair->workflow;
     check(repair->is_corrupt && !tenure->is_over);
+    repair_check(repair);
     check(workflow->lock.owner == fiber_self());
     check(repair->loaded == NULL || repair->loaded->undurable == 0);
     tenure_renew_range(tenure);
