@@ -34,6 +34,7 @@ void
 domain_cache_check(const struct domain_cache *domain_cache)
 {
     check(tree_count(domain_cache->names) <= map_count(domain_cache->ids));
+    check(domain_cache->table == NULL || map_count(domain_cache->entities) > 0);
     if (!CHECK_DEEPLY || map_count(domain_cache->ids) > WALK_MAX)
         return;
     size_t cursor = 0, existing = 0;
@@ -144,6 +145,10 @@ domain_cache_restore(struct domain_cache *domain_cache, const struct domain_cach
 static void
 forget_table(struct domain_cache *domain_cache)
 {
+#ifdef CADENZA_FAULT_entity_table_kept
+    if (map_count(domain_cache->entities) > 0)
+        return; /* fault: who asks about many entities gets the rows of an earlier moment */
+#endif
     entity_table_drop(domain_cache->table);
     domain_cache->table = NULL;
 }

@@ -47,6 +47,9 @@ struct entity *domain_cache_find_entity(const struct domain_cache *domain_cache,
                                         const char *key);
 /* Gives a reference back; NULL is fine. */
 void entity_table_drop(struct entity_table *table);
+/* Aborts unless a cache with these entities may have that table: it has the same ones. Walks over
+ * them only where CHECK_DEEPLY says so. */
+void entity_table_check(const struct entity_table *table, const struct map *entities);
 /* The cache knows everything up to there. */
 void domain_cache_reach(struct domain_cache *domain_cache, uint64_t notification_version);
 /* NULL: none that exists. */

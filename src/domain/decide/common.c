@@ -145,12 +145,31 @@ domain_record_check(const STORED(DomainRecord) *record)
     const API(Domain) *domain = record->domain;
     check(record->format == DOMAIN_RECORD_FORMAT);
     check(domain->id[0] != '\0' && domain->name[0] != '\0');
-    if (CHECK_DEEPLY)
+    if (CHECK_DEEPLY) {
         check_drains(record);
+        bool is_moving = record->n_drains > 0 || domain->active_clusters != NULL;
+        check(domain->is_global_domain || !is_moving);
+    }
     if (is_deleted(record) || !domain->is_global_domain)
         return; /* a delete may name a domain that this cluster never had, with any version */
     check(domain->failover_version >= 0);
     check(domain_record_moved_version(record) <= domain->failover_version);
+}
+
+/* What was known of where things are active is not unlearned: an attribute that there was is there,
+ * or among those that were taken away, and its version has not fallen. */
+static void
+check_attributes(const STORED(DomainRecord) *before, const STORED(DomainRecord) *next)
+{
+    scoped(arena_drop) struct arena *arena = arena_new(0);
+    struct attributes old =
+        attributes_read_all(before->domain->active_clusters, before->removed_attributes, arena);
+    struct attributes new =
+        attributes_read_all(next->domain->active_clusters, next->removed_attributes, arena);
+    for (size_t i = 0; i < old.count; i++) {
+        const struct attribute *kept = attributes_find(&new, old.all[i].scope, old.all[i].name);
+        check(kept != NULL && kept->failover_version >= old.all[i].failover_version);
+    }
 }
 
 void
@@ -173,6 +192,10 @@ decide_check(const struct domain *current, const struct domain_decision *decisio
     check(next->domain->failover_version >= current->record->domain->failover_version);
     check(!next->domain->is_global_domain ||
           domain_record_moved_version(next) >= domain_record_moved_version(current->record));
+    check(next->domain->is_global_domain == current->record->domain->is_global_domain);
+    check(next->failover_notification_version >= current->record->failover_notification_version);
+    if (CHECK_DEEPLY && !is_deleted(next))
+        check_attributes(current->record, next);
 }
 
 STORED(DomainRecord) *

@@ -54,6 +54,7 @@ add_attribute(STORED(FailoverRecord) *record, const struct attribute *from,
               const struct attribute *to, struct arena *arena)
 {
     const struct attribute *known = to == NULL ? from : to;
+    check(from != NULL || to != NULL);
     check(from == NULL || to == NULL || attribute_compare(from, to) == 0);
     API(ClusterFailover) *failover = add_failover(record, arena);
     failover->cluster_attribute = message_new(arena, API_TYPE(cluster_attribute));

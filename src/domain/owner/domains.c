@@ -91,6 +91,22 @@ domains_close(struct domains *domains)
     memory_free(domains);
 }
 
+/* What waits to become durable rises without a gap, behind what is. */
+static void
+undurable_check(const struct domains *domains)
+{
+    uint64_t version = domains->durable;
+    ticket_t ticket = 0;
+    list_each(node, &domains->undurable) {
+        const struct change *change = list_entry(node, struct change, node);
+        check(change->ticket > ticket && change->version == version + 1);
+        check(change->loops_left == domains->loops && change->references > 0);
+        ticket = change->ticket;
+        version = change->version;
+    }
+    check(version == writer_guard(domains->writer));
+}
+
 void
 domains_check(const struct domains *domains)
 {
@@ -105,6 +121,8 @@ domains_check(const struct domains *domains)
     check(domains->writer != NULL && oldest->version > domains->durable);
     check(newest->version <= writer_guard(domains->writer));
     check(newest->ticket - oldest->ticket >= newest->version - oldest->version);
+    if (CHECK_DEEPLY)
+        undurable_check(domains);
 }
 
 static const struct domain_cache *

@@ -9,6 +9,8 @@
 #include "base/memory.h"
 #include "domain/owner/inside.h"
 
+#define WALK_MAX 4096 /* larger tables are not walked over */
+
 /* --- the rows of a cache at one moment ---- */
 
 struct entity_table {
@@ -21,6 +23,24 @@ static size_t
 slot_of(const struct entity_table *table, struct slice name)
 {
     return (size_t)map_hash(name) & table->mask;
+}
+
+void
+entity_table_check(const struct entity_table *table, const struct map *entities)
+{
+    size_t cursor = 0;
+    struct slice name;
+    void *entity = NULL;
+    check(table->references > 0);
+    check((table->mask & (table->mask + 1)) == 0); /* slots are a power of two */
+    check(map_count(entities) <= table->mask);     /* a slot is free: searches end */
+    bool may_walk = CHECK_DEEPLY && map_count(entities) <= WALK_MAX;
+    while (may_walk && map_next(entities, &cursor, &name, &entity)) {
+        size_t slot = slot_of(table, name);
+        while (table->slots[slot] != entity && table->slots[slot] != NULL)
+            slot = (slot + 1) & table->mask;
+        check(table->slots[slot] == entity);
+    }
 }
 
 static struct entity_table *
@@ -40,7 +60,7 @@ table_new(const struct domain_cache *domain_cache)
             slot = (slot + 1) & table->mask;
         table->slots[slot] = entity_take(entity);
     }
-    check(map_count(domain_cache->entities) <= table->mask); /* a slot is free: searches end */
+    entity_table_check(table, domain_cache->entities);
     return table;
 }
 
@@ -65,6 +85,7 @@ table_take(struct domain_cache *domain_cache)
         return NULL;
     if (domain_cache->table == NULL)
         domain_cache->table = table_new(domain_cache);
+    entity_table_check(domain_cache->table, domain_cache->entities);
     atomic_fetch_add(&domain_cache->table->references, 1);
     return domain_cache->table;
 }

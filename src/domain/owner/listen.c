@@ -185,7 +185,7 @@ domains_read_missed(struct domains *domains, uint64_t after,
         /* Loop 0 may know more than this loop, which is notified of the rest as it comes. */
         bool is_all = changes->count < MISSED_PAGE;
         uint64_t last = is_all ? changes->newest : changes->version[changes->count - 1];
-        check(last > *reached);
+        check(last > *reached && last <= changes->newest);
         *reached = last < known ? last : known;
         probe("domain_changes_caught_up");
     }

@@ -69,6 +69,8 @@ log_scan(struct domains *domains, uint64_t after, uint64_t to, size_t count_max,
         changes->is_cut = true;
     if (err == NULL && rows.count > 0)
         err = take_rows(&rows, after, arena, changes);
+    check(err != NULL || changes->is_cut == (changes->count == 0));
+    check(changes->count <= count_max && changes->count <= to - after);
     return err;
 }
 

@@ -7,6 +7,17 @@
 #include "base/memory.h"
 #include "domain/owner/inside.h"
 
+/* On loop 0, until it is on its way. */
+static void
+change_check(const struct change *change)
+{
+    check(change->references > 0 && change->loops_left == change->domains->loops);
+    check(change->domain == NULL || change->entity_count == 0); /* one or the other */
+    check((change->entities == NULL) == (change->entity_count == 0));
+    for (size_t i = 0; CHECK_DEEPLY && i < change->entity_count; i++)
+        check(change->entities[i]->notification_version == change->version);
+}
+
 struct change *
 change_new(struct domains *domains, struct domain *domain, uint64_t version)
 {
@@ -100,7 +111,7 @@ change_publish(struct change *change)
     check(loop_index(loop_self()) == 0 && list_is_empty(&change->node));
     check(change->version >=
           domains->domain_caches[0].notification_version); /* in order, to every loop */
-    check(change->references > 0 && change->loops_left == domains->loops);
+    change_check(change);
     for (unsigned i = 1; i < domains->loops; i++) {
         struct change_message *change_message = &change->change_messages[i];
         *change_message = (struct change_message){

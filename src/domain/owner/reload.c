@@ -183,6 +183,7 @@ publish_difference(struct domains *domains, uint64_t guard, struct arena *arena)
     struct change **changes = arena_zalloc(arena, room, sizeof(struct change *));
     size_t count = find_new_entities(domains, changes, arena), cursor = 0;
     void *value = NULL;
+    check(list_is_empty(&domains->undurable)); /* else `newest` had more than what is durable */
     while (map_next(known, &cursor, NULL, &value)) {
         struct domain *domain = value;
         const struct domain *published =
@@ -283,7 +284,10 @@ forget(struct domains *domains)
         change_drop(change);
     }
     domain_cache_check(&domains->newest);
+    /* It is again what is durable. */
     check(tree_count(domains->newest.names) == tree_count(domains->domain_caches[0].names));
+    check(map_count(domains->newest.ids) == map_count(domains->domain_caches[0].ids));
+    check(map_count(domains->newest.entities) == map_count(domains->domain_caches[0].entities));
 }
 
 static void

@@ -155,6 +155,7 @@ decide_and_submit(struct change_request *change_request, struct domain_decision 
 static struct error *
 wait_durable(struct domains *domains, ticket_t ticket, struct arena *arena)
 {
+    check(ticket <= writer_newest(domains->writer));
     latch_add(&domains->writer_users, 1);
     struct error *err = writer_wait(domains->writer, ticket, arena);
     latch_done(&domains->writer_users);
