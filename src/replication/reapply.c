@@ -1,6 +1,7 @@
 /* reapply.c - see reapply.h. */
 #include "replication/reapply.h"
 
+#include "base/check.h"
 #include "engine/replicated.h"
 #include "fiber/clock.h"
 #include "fiber/fiber.h"
@@ -37,6 +38,7 @@ static struct error *
 send_events(void *context, const struct reapply_message *message, struct arena *arena)
 {
     const struct reapply_sender *sender = context;
+    check(message->count > 0); /* who has nothing to hand on does not call */
     const struct cluster *cluster = cluster_group_find(sender->group, message->cluster);
     if (cluster == NULL || cluster == sender->group->current || cluster->rpc_address[0] == '\0')
         return error_new(arena, ERR_UNAVAILABLE, "Cluster %s has no address.", message->cluster);

@@ -119,8 +119,12 @@ static struct error *
 read_page(const struct letters_call *letters, struct arena *arena, struct dead_letters *page)
 {
     check(letters->count_max > 0 && letters->count_max <= PAGE_SIZE_MAX);
-    return engine_read_dead_letters(letters->engine, letters->shard, letters->source,
-                                    letters->after, letters->to, letters->count_max, arena, page);
+    struct error *err =
+        engine_read_dead_letters(letters->engine, letters->shard, letters->source, letters->after,
+                                 letters->to, letters->count_max, arena, page);
+    check(err != NULL || page->count <= letters->count_max);
+    check(err != NULL || page->count == 0 || page->letters[0].row > letters->after);
+    return err;
 }
 
 static struct error *
@@ -227,7 +231,6 @@ static struct error *
 merge_page(struct runs_in *runs, const struct letters_call *letters,
            const struct dead_letters *page, struct arena *arena, int64_t *applied)
 {
-    check(page->count <= letters->count_max);
     for (size_t i = 0; i < page->count; i++, ++*applied) {
         const struct dead_letter *letter = &page->letters[i];
         check(i == 0 || letter->row > page->letters[i - 1].row); /* in order */

@@ -203,6 +203,7 @@ peer_round(struct followed_peer *followed_peer, struct arena *arena)
     struct domain_source *domain_source = (struct domain_source *)followed_peer;
     struct domains *domains = domain_source->in->options.domains;
     struct error *err = NULL;
+    check(loop_index(loop_self()) == 0 && fiber_deadline() == NEVER);
     domain_source_check(domain_source);
     if (!domain_source->has_position)
         err = domains_position(domains, domain_source->base.cluster->name, arena,

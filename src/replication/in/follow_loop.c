@@ -77,6 +77,7 @@ pause_peer(struct followed_peer *peer)
 {
     int64_t until = clock_monotonic() + peer->pause;
     enum wake wake = WAKE_READY;
+    check(peer->is_away && fiber_deadline() == NEVER);
     for (peer->is_hurried = false; wake == WAKE_READY && !peer->is_hurried;)
         wake = fiber_cond_wait(&peer->hurried, until);
     return wake != WAKE_CANCELLED;

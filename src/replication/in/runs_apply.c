@@ -392,6 +392,7 @@ drop_item(struct applier *applier, struct item *item)
 {
     struct delivery *delivery = item->delivery;
     check(applier->item_count > 0 && delivery->items > 0);
+    check(item->waits == NULL || applier->is_stopping); /* 2 */
     list_remove(&item->node);
     list_remove(&item->queue);
     list_remove(&item->marker);
@@ -499,6 +500,7 @@ work(struct queue *queue, struct arena *arena)
 {
     struct applier *applier = queue->applier;
     check(!list_is_empty(&queue->items) && list_is_empty(&queue->node));
+    check(fiber_deadline() == NEVER); /* that of the message before is over */
     struct item *item = list_entry(queue->items.next, struct item, queue);
     struct error *cause;
 #ifndef CADENZA_FAULT_ready_before_applied
@@ -613,6 +615,7 @@ add_item(struct applier *applier, uint32_t shard, struct delivery *delivery,
     list_push_back(&stream->items, &item->node);
     struct queue *queue = find_queue(applier, queue_name(item, delivery->arena));
     bool is_idle = list_is_empty(&queue->items);
+    check(!is_idle || (queue->tries == 0 && queue->since == 0)); /* of a message before */
     list_push_back(&queue->items, &item->queue);
     if (is_idle)
         start_work(applier, queue);

@@ -58,6 +58,7 @@ fill_later(struct apply_attempt *apply_attempt, const struct replicated_gap *gap
 #ifdef CADENZA_FAULT_deep_gaps_left
     return NULL; /* a fault: deeper gaps count as not there */
 #endif
+    check(apply_attempt->depth == DEPTH_MAX);
     for (size_t i = 0; i < apply_attempt->deep_runs.count; i++) {
         if (strcmp(apply_attempt->deep_runs.items[i], gap->key.run_id) == 0)
             return NULL;
@@ -372,6 +373,7 @@ apply_range(const struct apply_world *world, const struct replicated_gap *range,
     do
         err = fill_gap(&apply_attempt, range, arena);
     while (err != NULL && fill_deeper(&apply_attempt, &err, arena));
+    check(apply_attempt.depth == 0);
     *is_away = apply_attempt.is_away;
     if (err == NULL && apply_attempt.is_gone)
         err = errors_entity_not_exists(arena, NULL, "The remote cluster has no run %s.",
@@ -490,6 +492,7 @@ apply_task(const struct apply_world *world, const ADMIN(ReplicationTask) *task, 
     do
         *cause = apply_any(&apply_attempt, task, is_forced, arena);
     while (*cause != NULL && fill_deeper(&apply_attempt, cause, arena));
+    check(apply_attempt.depth == 0);
     if (*cause == NULL)
         return APPLIED;
     if (apply_attempt.is_away)

@@ -109,7 +109,6 @@ play_echo(struct run_source *run_source)
     if (run_source->echo == NULL || entropy_below(3) != 0)
         return;
     probe("replication_answer_again");
-    check(run_source->in->options.echo > 0);
     applier_add(run_source->applier, run_source->echoed, run_source->echo, &count, &has_more);
     run_source->echo = NULL;
 }
@@ -129,6 +128,8 @@ peer_round(struct followed_peer *followed_peer, struct arena *arena)
 {
     struct run_source *run_source = (struct run_source *)followed_peer;
     check(loop_index(loop_self()) == 0 && !run_source->in->follow_loop.is_stopping);
+    check(fiber_deadline() == NEVER);
+    check(run_source->echo == NULL || run_source->in->options.echo > 0);
     play_echo(run_source);
     applier_wait_room(run_source->applier);
     int64_t begin = clock_monotonic();

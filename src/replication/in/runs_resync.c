@@ -133,7 +133,7 @@ struct error *
 apply_all_runs(const struct apply_world *world, const struct dropped_shard *dropped_shard,
                const struct log *log, struct arena *arena)
 {
-    check(dropped_shard->to > 0);
+    check(dropped_shard->to > 0 && fiber_deadline() == NEVER);
     STORE_API(ListRunsRequest) *request =
         message_new(arena, &cadenza__admin__v1__list_runs_request__descriptor);
     request->cluster_name = (char *)world->group->current->name;

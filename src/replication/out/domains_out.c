@@ -59,6 +59,7 @@ add_entities(struct domain_poll *domain_poll, const STORED(DomainChange) *change
         records[messages->n_entity_records++] = presence_make_bytes(encoded);
         bytes += encoded.length;
     }
+    check(messages->n_entity_records == count);
     return bytes;
 }
 
@@ -87,6 +88,7 @@ add_messages(struct domain_poll *domain_poll, const struct domain_changes *chang
     }
     if (changes->count == 0)
         *after = changes->newest;
+    check(*after <= changes->newest && messages->n_replication_tasks <= changes->count);
     messages->has_more = *after < changes->newest;
 }
 

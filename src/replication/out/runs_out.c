@@ -110,6 +110,7 @@ wait_rows(struct loop_share *loop_share)
     for (size_t i = 0; i < loop_share->shard_poll.count; i++) {
         struct shard_poll *shard_poll = loop_share->shard_poll.items[i];
         check(list_is_empty(&shard_poll->watch.node));
+        check(!shard_poll->is_read || shard_poll->wanted.acknowledged < 0); /* it was told once */
         shard_poll->watch.after = (uint64_t)shard_poll->wanted.after;
         if (shard_poll->is_read)
             shard_watch_replication(shard_poll->shard, &shard_poll->watch);
