@@ -299,6 +299,11 @@ cross_task_follow(struct cross_task_work *work, struct cross_task_request *wante
         return port->start(port->context, cluster, (const STORED(TransferRow) *)wanted->body,
                            work->arena);
     }
+    bool is_unnamed =
+        err == NULL && wanted->kind == CROSS_TASK_START_CHILD && response->run_id[0] == '\0';
+    if (is_unnamed) /* what is recorded of a child that has started is its run */
+        return error_new(work->arena, ERR_UNAVAILABLE,
+                         "Cluster %s does not say which run it has started.", cluster);
     wanted->is_remote = err == NULL || cross_task_is_void(err);
     if (err == NULL)
         wanted->answer = (struct start_answer){response->run_id, response->is_new};
