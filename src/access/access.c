@@ -6,7 +6,6 @@
 #include "base/memory.h"
 #include "fiber/clock.h"
 #include "fiber/loop.h"
-#include "wire/services.h"
 
 #define OAUTH       "authorization.oauthAuthorizer."
 #define HEADER      "cadence-authorization"
@@ -66,11 +65,7 @@ access_open(const struct access_options *options, struct arena *arena, struct ac
     access->arena = arena_new(0);
     access->loop_count = loop_count();
     access->loops = memory_zalloc(access->loop_count, sizeof *access->loops);
-    access->permissions = memory_zalloc(wire_method_count(), sizeof *access->permissions);
     access->shows_names = config_flag(config, OAUTH "showDomainNames");
-    permission_table_check();
-    for (size_t i = 0; i < wire_method_count(); i++)
-        access->permissions[i] = (uint8_t)permission_of(i, access->shows_names);
     access->rules = (struct token_rules){
         .groups_path = config_text(config, OAUTH "provider.groupsAttributePath"),
         .admin_path = config_text(config, OAUTH "provider.adminAttributePath"),
@@ -126,7 +121,6 @@ access_free(struct access *access)
     access_key_set_free(access->key_set);
     arena_free(access->arena);
     memory_free(access->loops);
-    memory_free(access->permissions);
     memory_free(access);
 }
 
@@ -181,7 +175,7 @@ find_obstacle(struct access *access, struct rpc_call *call, enum permission perm
     const struct token_claims *token_claims = find_claims(access, call, &fault);
     if (token_claims == NULL)
         return fault;
-    if (token_claims->is_admin || permission == PERMISSION_KNOWN)
+    if (token_claims->is_admin || permission == PERMISSION_KNOWN || permission == PERMISSION_NAMES)
         return NULL;
     const struct domain *domain =
         permission_domain(access->options.domains, call->request, call->arena);
@@ -195,15 +189,15 @@ access_check(void *context, struct rpc_call *call)
 {
     struct access *access = context;
     struct dynamic_filter filter = DYNAMIC_NO_FILTER;
-    enum permission permission = access->permissions[rpc_index(call)];
-    if (permission == PERMISSION_NONE)
+    enum permission permission = rpc_method(call)->permission;
+    if (permission == PERMISSION_NONE || (permission == PERMISSION_NAMES && access->shows_names))
         return NULL;
     const char *obstacle = find_obstacle(access, call, permission);
     if (obstacle == NULL)
         return NULL;
     bool is_trial = dynamic_flag(access->options.dynamic, DYNAMIC_AUTHORIZATION_LOG_ONLY, &filter);
     log_at(access->options.log, is_trial ? LOG_WARN : LOG_INFO, "A call is not authorized.",
-           log_text("operation", wire_method_at(rpc_index(call)).name),
+           log_text("operation", rpc_method_name(call)),
            log_text("peer", grpc_call_peer(call->grpc)), log_text("reason", obstacle),
            log_bool("let-in", is_trial));
     return is_trial ? NULL : error_new(call->arena, ERR_ACCESS_DENIED, "Request unauthorized.");

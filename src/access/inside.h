@@ -42,20 +42,6 @@ must_use const char *token_claims_read(struct slice token, const struct token_ru
 
 /* --- permissions (permissions.c) ---- */
 
-enum permission {
-    PERMISSION_NONE,  /* everybody may */
-    PERMISSION_KNOWN, /* everybody with a good token */
-    PERMISSION_READ,  /* of the domain */
-    PERMISSION_WRITE, /* of the domain */
-    PERMISSION_POLL,  /* of the domain */
-    PERMISSION_ADMIN,
-};
-/* Of the method with this index (wire/services.h); where names of domains are shown to everybody,
- * or not. */
-enum permission permission_of(size_t index, bool shows_names);
-/* Checks that every row of the table names a method that exists: a misspelt one would silently be
- * for administrators. At the start. */
-void permission_table_check(void);
 /* The domain that a request is about, by whatever field names it; NULL: none, or none that is
  * there. */
 const struct domain *permission_domain(const struct domains *domains,
@@ -84,7 +70,6 @@ struct access {
     struct arena *arena;
     const char *key_file, *set_file; /* "": none */
     struct token_rules rules;        /* the keys are a loop's */
-    uint8_t *permissions;            /* by index of the method */
     bool shows_names;                /* of domains, to everybody */
     struct loop_tokens *loops;
     unsigned loop_count;

@@ -28,7 +28,6 @@ struct api {
     struct api_loop *loops; /* by index of the loop */
     unsigned loop_count;
     struct quotas *quotas;
-    uint8_t *quota_kinds;           /* by index of the method */
     struct forward_method *forward; /* by index of the method */
 };
 
@@ -101,8 +100,7 @@ struct error *api_refine(struct rpc_call *call, struct error *err);
 
 /* --- quotas (quota.c) ---- */
 
-/* Parts of api_new and api_free. */
-void quota_init(struct api *api);
+/* A part of api_free. */
 void quota_free(struct api *api);
 /* Counts a call about a domain that exists. A poll may wait for its turn (H-028): yields. Error:
  * ERR_SERVICE_BUSY, too many of its kind came for the domain or the host (H-026). */
@@ -111,6 +109,9 @@ must_use struct error *quota_check(struct rpc_call *call, const char *domain);
  * ERR_SERVICE_BUSY (H-032). No yield. */
 must_use struct error *quota_check_list(struct rpc_call *call, const char *domain,
                                         enum dynamic_key key);
+
+/* The rows of the door (api.c). */
+const struct rpc_method *api_methods(void);
 
 /* --- calls that another cluster answers (forward.c, send.c) ---- */
 

@@ -11,63 +11,25 @@
 #include "fiber/loop.h"
 #include "store/key.h"
 #include "wire/message.h"
-#include "wire/services.h"
 
 #define TRIES_MAX 5
 #define PAGE_ROWS 256
 
 struct audit {
     struct audit_options options;
-    bool *counts; /* by index of the method: asked for after every call */
 };
-
-/* --- which calls count ---- */
-
-/* Of services for operators: calls that only read, and calls between clusters. */
-static const char *const passing[] = {"Get",           "Describe",
-                                      "List",          "Count",
-                                      "Read",          "HotWorkflows",
-                                      "ReapplyEvents", "RespondCrossCluster",
-                                      "RunErrand",     NULL};
-static const char *const of_domains[] = {"RegisterDomain", "UpdateDomain",   "DeprecateDomain",
-                                         "DeleteDomain",   "FailoverDomain", NULL};
-
-static bool
-begins_with_one_of(const char *name, const char *const *prefixes)
-{
-    for (; *prefixes != NULL; prefixes++)
-        if (strncmp(name, *prefixes, strlen(*prefixes)) == 0)
-            return true;
-    return false;
-}
-
-/* Does the method with this index (wire/services.h) leave a record? */
-static bool
-audit_counts(size_t index)
-{
-    struct wire_method method = wire_method_at(index);
-    bool is_for_operators = strstr(method.service->name, ".admin.") != NULL;
-    return is_for_operators ? !begins_with_one_of(method.name, passing)
-                            : begins_with_one_of(method.name, of_domains);
-}
 
 struct audit *
 audit_new(const struct audit_options *options)
 {
     struct audit *audit = memory_zalloc(1, sizeof *audit);
     audit->options = *options;
-    audit->counts = memory_zalloc(wire_method_count(), sizeof *audit->counts);
-    for (size_t i = 0; i < wire_method_count(); i++)
-        audit->counts[i] = audit_counts(i);
     return audit;
 }
 
 void
 audit_free(struct audit *audit)
 {
-    if (audit == NULL)
-        return;
-    memory_free(audit->counts);
     memory_free(audit);
 }
 
@@ -110,15 +72,14 @@ audit_note(void *context, struct rpc_call *call, const struct error *err)
 {
     struct audit *audit = context;
     struct arena *arena = call->arena;
-    check(rpc_index(call) < wire_method_count());
-    if (!audit->counts[rpc_index(call)])
+    if (rpc_method(call)->auditing != AUDITED)
         return;
     STORE_API(AuditRecord) *record =
         message_new(arena, &cadenza__admin__v1__audit_record__descriptor);
     record->time_nanoseconds = clock_wall();
     record->actor = (char *)access_caller_name(audit->options.access, call);
     record->peer = (char *)grpc_call_peer(call->grpc);
-    record->operation = (char *)wire_method_at(rpc_index(call)).name;
+    record->operation = (char *)rpc_method_name(call);
     record->domain = (char *)summary_domain(call->request);
     record->request = (char *)summary_of(call->request, arena);
     record->result = err == NULL ? "ok" : (char *)error_kind_name(err->kind);

@@ -7,6 +7,7 @@
 #include "replication/peer_settings.h"
 
 #define ADMIN_PATH(name) "/uber.cadence.admin.v1.AdminAPI/" name
+#define OWN_PATH(name)   "/cadenza.admin.v1." name
 
 /* Cross-cluster queues, which Cadence has given up: they are always empty (E-078). */
 static struct error *
@@ -15,23 +16,40 @@ answer_nothing(struct rpc_call *call)
     return NULL;
 }
 
+/* The columns are those of rpc/method.h: path, handler, permission, quota and whether the task list
+ * has one, forwarding, holding, auditing, owner. */
 static const struct rpc_method methods[] = {
-    {ADMIN_PATH("GetDomainReplicationMessages"), replication_get_domain_messages},
-    {ADMIN_PATH("GetReplicationMessages"), replication_get_messages},
-    {ADMIN_PATH("GetWorkflowExecutionRawHistoryV2"), replication_get_raw_history},
-    {ADMIN_PATH("GetDLQReplicationMessages"), replication_get_dlq_messages},
-    {ADMIN_PATH("ResendReplicationTasks"), replication_resend},
-    {ADMIN_PATH("ReapplyEvents"), replication_reapply_events},
-    {ADMIN_PATH("GetCrossClusterTasks"), answer_nothing},
-    {ADMIN_PATH("RespondCrossClusterTasksCompleted"), answer_nothing},
-    {ADMIN_PATH("CountDLQMessages"), replication_count_dlq},
-    {ADMIN_PATH("ReadDLQMessages"), replication_read_dlq},
-    {ADMIN_PATH("PurgeDLQMessages"), replication_purge_dlq},
-    {ADMIN_PATH("MergeDLQMessages"), replication_merge_dlq},
-    {"/cadenza.admin.v1.ReplicationAPI/DescribePeers", replication_describe_peers},
-    {"/cadenza.admin.v1.ReplicationAPI/RunErrand", replication_run_cross_task},
-    {"/cadenza.admin.v1.ReplicationAPI/ListRuns", replication_list_runs},
-    {NULL, NULL},
+    RPC_METHOD(ADMIN_PATH("GetDomainReplicationMessages"), replication_get_domain_messages, ADMIN,
+               NONE, UNRATED, NEVER, UNHELD, UNAUDITED, NONE),
+    RPC_METHOD(ADMIN_PATH("GetReplicationMessages"), replication_get_messages, ADMIN, NONE, UNRATED,
+               NEVER, UNHELD, UNAUDITED, NONE),
+    RPC_METHOD(ADMIN_PATH("GetWorkflowExecutionRawHistoryV2"), replication_get_raw_history, ADMIN,
+               NONE, UNRATED, NEVER, UNHELD, UNAUDITED, WORKFLOW),
+    RPC_METHOD(ADMIN_PATH("GetDLQReplicationMessages"), replication_get_dlq_messages, ADMIN, NONE,
+               UNRATED, NEVER, UNHELD, UNAUDITED, NONE),
+    RPC_METHOD(ADMIN_PATH("ResendReplicationTasks"), replication_resend, ADMIN, NONE, UNRATED,
+               NEVER, UNHELD, AUDITED, WORKFLOW),
+    RPC_METHOD(ADMIN_PATH("ReapplyEvents"), replication_reapply_events, ADMIN, NONE, UNRATED, NEVER,
+               UNHELD, UNAUDITED, WORKFLOW),
+    RPC_METHOD(ADMIN_PATH("GetCrossClusterTasks"), answer_nothing, ADMIN, NONE, UNRATED, NEVER,
+               UNHELD, UNAUDITED, NONE),
+    RPC_METHOD(ADMIN_PATH("RespondCrossClusterTasksCompleted"), answer_nothing, ADMIN, NONE,
+               UNRATED, NEVER, UNHELD, UNAUDITED, SHARD),
+    RPC_METHOD(ADMIN_PATH("CountDLQMessages"), replication_count_dlq, ADMIN, NONE, UNRATED, NEVER,
+               UNHELD, UNAUDITED, NONE),
+    RPC_METHOD(ADMIN_PATH("ReadDLQMessages"), replication_read_dlq, ADMIN, NONE, UNRATED, NEVER,
+               UNHELD, UNAUDITED, SHARD),
+    RPC_METHOD(ADMIN_PATH("PurgeDLQMessages"), replication_purge_dlq, ADMIN, NONE, UNRATED, NEVER,
+               UNHELD, AUDITED, SHARD),
+    RPC_METHOD(ADMIN_PATH("MergeDLQMessages"), replication_merge_dlq, ADMIN, NONE, UNRATED, NEVER,
+               UNHELD, AUDITED, SHARD),
+    RPC_METHOD(OWN_PATH("ReplicationAPI/DescribePeers"), replication_describe_peers, ADMIN, NONE,
+               UNRATED, NEVER, UNHELD, UNAUDITED, NONE),
+    RPC_METHOD(OWN_PATH("ReplicationAPI/RunErrand"), replication_run_cross_task, ADMIN, NONE,
+               UNRATED, NEVER, UNHELD, UNAUDITED, WORKFLOW),
+    RPC_METHOD(OWN_PATH("ReplicationAPI/ListRuns"), replication_list_runs, ADMIN, NONE, UNRATED,
+               NEVER, UNHELD, UNAUDITED, SHARD),
+    {NULL},
 };
 
 struct replication *

@@ -185,9 +185,30 @@ rpc_note_domain(struct rpc_call *call, const char *name)
 }
 
 bool
+rpc_method_is_decided(const struct rpc_method *method)
+{
+    return method->permission != PERMISSION_UNDECIDED && method->quota != QUOTA_UNDECIDED &&
+           method->list_quota != LIST_QUOTA_UNDECIDED && method->reach != REACH_UNDECIDED &&
+           method->holding != HOLDING_UNDECIDED && method->auditing != AUDITING_UNDECIDED &&
+           method->owner != OWNER_UNDECIDED;
+}
+
+bool
 rpc_has_domain(const struct rpc_call *call)
 {
     return call->series != NULL;
+}
+
+const struct rpc_method *
+rpc_method(const struct rpc_call *call)
+{
+    return call->state->method;
+}
+
+const char *
+rpc_method_name(const struct rpc_call *call)
+{
+    return call->state->wire.name;
 }
 
 size_t
@@ -215,9 +236,11 @@ static const void *
 find(void *context, struct slice path)
 {
     struct rpc_service *service = context;
-    const void *state = map_get(service->by_path, path);
+    const struct method_state *state = map_get(service->by_path, path);
     struct wire_method known;
-    return state != NULL ? state : wire_method_find(path, &known) ? &not_served : NULL;
+    if (state != NULL && state->method->handle != NULL)
+        return state;
+    return wire_method_find(path, &known) ? &not_served : NULL;
 }
 
 /* Counted by kind where clients can see the kind; made at first use, since most never happen. */
@@ -325,12 +348,6 @@ rpc_end(struct rpc_call *call, struct error *err)
 {
     check(call->is_parked);
     finish(call, err);
-}
-
-const char *
-rpc_path(const struct rpc_call *call)
-{
-    return call->state->method->path;
 }
 
 static void

@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/metrics.h"
 #include "net/server.h"
+#include "rpc/method.h"
 
 /* One call on its way through a handler. */
 struct rpc_call {
@@ -36,12 +37,6 @@ struct rpc_call {
     int64_t began; /* monotonic */
     bool is_parked;
     const struct call_series *series; /* what it is counted in; NULL: its domain is not known */
-};
-
-struct rpc_method {
-    const char *path; /* "/uber.cadence.api.v1.MetaAPI/Health"; NULL ends a table */
-    /* Fills the response, or says why not. Runs in the call's fiber; may yield. */
-    struct error *(*handle)(struct rpc_call *call);
 };
 
 struct rpc_table {
@@ -85,8 +80,10 @@ struct grpc_service rpc_service_port(struct rpc_service *service);
 void rpc_park(struct rpc_call *call, void (*on_gone)(void *context), void *context);
 /* Answers a parked call: with its response, or with the error. */
 void rpc_end(struct rpc_call *call, struct error *err);
-/* The path of the call's method. */
-const char *rpc_path(const struct rpc_call *call);
+/* What is decided about the call's method. */
+const struct rpc_method *rpc_method(const struct rpc_call *call);
+/* The name of the method, without its service. */
+const char *rpc_method_name(const struct rpc_call *call);
 /* Its index in wire/services.h: tables by method are indexed by it. */
 size_t rpc_index(const struct rpc_call *call);
 /* The call is about this domain, which is there: it is counted as one of its calls. A call that is

@@ -282,7 +282,7 @@ api_admit(struct rpc_call *call)
     struct dynamic_filter filter = DYNAMIC_NO_FILTER;
     bool is_draining = atomic_load_explicit(&api->is_draining, memory_order_relaxed);
     bool is_checked = dynamic_flag(api->options.dynamic, DYNAMIC_CLIENT_VERSION_CHECK, &filter);
-    if ((!is_draining && !is_checked) || is_about_server(rpc_path(call)))
+    if ((!is_draining && !is_checked) || is_about_server(rpc_method(call)->path))
         return NULL;
     if (is_draining)
         return error_new(call->arena, ERR_INTERNAL, "Shutting down");

@@ -3,9 +3,9 @@
  * Calls are of four kinds: of users, of workers, about lists, and asynchronous ones. Each kind has
  * a rate for the host and one for each domain; both are checked, the host's first. Polls and starts
  * have one for each task list, too; a sticky or ephemeral list shares that of its base list.
- * Answers of workers are never refused: work that was done would be done again. What is not in the
- * table below (health, domains, calls of other clusters) has no quota. All loops share the rates
- * (base/quota.h). */
+ * Answers of workers are never refused: work that was done would be done again. Health,
+ * domains and calls of other clusters have no quota. Which method is of which kind, its row says.
+ * All loops share the rates (base/quota.h). */
 #include "base/quota.h"
 #include "api/inside.h"
 #include "base/check.h"
@@ -15,19 +15,14 @@
 #include "fiber/loop.h"
 #include "fiber/probe.h"
 #include "wire/errors.h"
-#include "wire/services.h"
 
-enum quota_kind { QUOTA_NONE, QUOTA_USER, QUOTA_WORKER, QUOTA_VISIBILITY, QUOTA_ASYNC };
-#define QUOTA_KINDS   5
-#define QUOTA_OF_LIST 0x80  /* beside the kind: the call names a task list */
-#define QUOTAS_MAX    65536 /* that a loop remembers; lists beyond have none */
-_Static_assert(QUOTA_ASYNC == QUOTA_KINDS - 1 && QUOTA_KINDS <= QUOTA_OF_LIST, "kinds of quotas");
+#define QUOTAS_MAX 65536 /* that a loop remembers; lists beyond have none */
 
 static const struct {
     const char *name;
     enum dynamic_key of_host, of_domain, of_domain_everywhere;
     enum dynamic_key of_list, of_list_everywhere; /* if the call names a list */
-} kinds[QUOTA_KINDS] = {
+} kinds[QUOTA_CLASSES] = {
     [QUOTA_USER] = {"user", DYNAMIC_USER_RPS, DYNAMIC_DOMAIN_USER_RPS,
                     DYNAMIC_GLOBAL_DOMAIN_USER_RPS, DYNAMIC_LIST_USER_RPS,
                     DYNAMIC_GLOBAL_LIST_USER_RPS},
@@ -41,82 +36,12 @@ static const struct {
                      DYNAMIC_GLOBAL_LIST_ASYNC_RPS},
 };
 
-static const struct {
-    const char *method;
-    enum quota_kind kind;
-    bool has_list;
-} limited_methods[] = {
-    {"StartWorkflowExecution", QUOTA_USER, true},
-    {"SignalWorkflowExecution", QUOTA_USER, false},
-    {"SignalWithStartWorkflowExecution", QUOTA_USER, true},
-    {"RequestCancelWorkflowExecution", QUOTA_USER, false},
-    {"TerminateWorkflowExecution", QUOTA_USER, false},
-    {"RestartWorkflowExecution", QUOTA_USER, false},
-    {"ResetWorkflowExecution", QUOTA_USER, false},
-    {"RefreshWorkflowTasks", QUOTA_USER, false},
-    {"DescribeWorkflowExecution", QUOTA_USER, false},
-    {"DiagnoseWorkflowExecution", QUOTA_USER, false},
-    {"GetWorkflowExecutionHistory", QUOTA_USER, false},
-    {"QueryWorkflow", QUOTA_USER, false},
-    {"DescribeTaskList", QUOTA_USER, false},
-    {"ListTaskListPartitions", QUOTA_USER, false},
-    {"GetTaskListsByDomain", QUOTA_USER, false},
-    {"FailoverDomain", QUOTA_USER, false},
-    {"CreateSchedule", QUOTA_USER, false},
-    {"DescribeSchedule", QUOTA_USER, false},
-    {"UpdateSchedule", QUOTA_USER, false},
-    {"DeleteSchedule", QUOTA_USER, false},
-    {"PauseSchedule", QUOTA_USER, false},
-    {"UnpauseSchedule", QUOTA_USER, false},
-    {"BackfillSchedule", QUOTA_USER, false},
-    {"ListSchedules", QUOTA_USER, false},
-    {"PollForDecisionTask", QUOTA_WORKER, true},
-    {"PollForActivityTask", QUOTA_WORKER, true},
-    {"ListWorkflowExecutions", QUOTA_VISIBILITY, false},
-    {"ListOpenWorkflowExecutions", QUOTA_VISIBILITY, false},
-    {"ListClosedWorkflowExecutions", QUOTA_VISIBILITY, false},
-    {"ListArchivedWorkflowExecutions", QUOTA_VISIBILITY, false},
-    {"ScanWorkflowExecutions", QUOTA_VISIBILITY, false},
-    {"CountWorkflowExecutions", QUOTA_VISIBILITY, false},
-    {"StartWorkflowExecutionAsync", QUOTA_ASYNC, true},
-    {"SignalWithStartWorkflowExecutionAsync", QUOTA_ASYNC, true},
-};
-
-/* --- which method is of which kind ---- */
-
-static bool
-is_public(const struct wire_method *method)
-{
-    return strncmp(method->service->name, "uber.cadence.api.v1.", 20) == 0;
-}
-
-void
-quota_init(struct api *api)
-{
-    api->quotas = quotas_new();
-    api->quota_kinds = memory_zalloc(wire_method_count(), sizeof *api->quota_kinds);
-    size_t found = 0;
-    for (size_t i = 0; i < wire_method_count(); i++) {
-        struct wire_method method = wire_method_at(i);
-        for (size_t k = 0; k < array_length(limited_methods) && is_public(&method); k++) {
-            if (strcmp(method.name, limited_methods[k].method) != 0)
-                continue;
-            api->quota_kinds[i] = (uint8_t)limited_methods[k].kind;
-            if (limited_methods[k].has_list)
-                api->quota_kinds[i] |= QUOTA_OF_LIST;
-            found++;
-        }
-    }
-    check_that(found == array_length(limited_methods), "a method of the table is in no proto");
-}
-
 void
 quota_free(struct api *api)
 {
     for (unsigned i = 0; i < api->loop_count; i++)
         map_free(api->loops[i].quotas);
     quotas_free(api->quotas);
-    memory_free(api->quota_kinds);
 }
 
 /* --- asking ---- */
@@ -152,7 +77,7 @@ is_exempt(struct rpc_call *call)
 
 /* False is the usual case: no rate of the kind is set, so nothing more has to be looked up. */
 static bool
-has_rates(const struct dynamic *dynamic, enum quota_kind kind)
+has_rates(const struct dynamic *dynamic, enum quota_class kind)
 {
     return dynamic_is_set(dynamic, kinds[kind].of_host) ||
            dynamic_is_set(dynamic, kinds[kind].of_domain) ||
@@ -161,7 +86,7 @@ has_rates(const struct dynamic *dynamic, enum quota_kind kind)
 
 /* A quota for all hosts together is this host's: a cluster has one host. */
 static int64_t
-domain_rate(const struct dynamic *dynamic, enum quota_kind kind, const char *domain)
+domain_rate(const struct dynamic *dynamic, enum quota_class kind, const char *domain)
 {
     struct dynamic_filter filter = DYNAMIC_NO_FILTER;
     filter.domain_name = domain;
@@ -188,7 +113,7 @@ take_in_time(struct quota *quota, double rate, int64_t until, struct arena *aren
 }
 
 static int64_t
-latest_turn(const struct dynamic *dynamic, enum quota_kind kind, const char *domain)
+latest_turn(const struct dynamic *dynamic, enum quota_class kind, const char *domain)
 {
     struct dynamic_filter filter = DYNAMIC_NO_FILTER;
     filter.domain_name = domain;
@@ -213,7 +138,7 @@ field_of(const ProtobufCMessage *message, const char *name)
 
 /* False is the usual case: no task list has a rate, so it does not matter which list it is. */
 static bool
-has_list_rates(const struct dynamic *dynamic, enum quota_kind kind)
+has_list_rates(const struct dynamic *dynamic, enum quota_class kind)
 {
     return dynamic_is_set(dynamic, kinds[kind].of_list) ||
            dynamic_is_set(dynamic, kinds[kind].of_list_everywhere);
@@ -238,7 +163,7 @@ rated_list(const struct rpc_call *call)
 }
 
 static bool
-list_takes(struct rpc_call *call, enum quota_kind kind, const char *domain)
+list_takes(struct rpc_call *call, enum quota_class kind, const char *domain)
 {
     struct api *api = api_of(call);
     check(kind != QUOTA_NONE && kind != QUOTA_VISIBILITY); /* no call of that kind names a list */
@@ -263,7 +188,7 @@ list_takes(struct rpc_call *call, enum quota_kind kind, const char *domain)
 /* --- all together ---- */
 
 static bool
-domain_takes(struct rpc_call *call, enum quota_kind kind, const char *domain)
+domain_takes(struct rpc_call *call, enum quota_class kind, const char *domain)
 {
     struct api *api = api_of(call);
     const struct dynamic *dynamic = api->options.dynamic;
@@ -284,10 +209,9 @@ domain_takes(struct rpc_call *call, enum quota_kind kind, const char *domain)
 struct error *
 quota_check(struct rpc_call *call, const char *domain)
 {
-    unsigned known = api_of(call)->quota_kinds[rpc_index(call)];
-    enum quota_kind kind = (enum quota_kind)(known & ~(unsigned)QUOTA_OF_LIST);
-    bool has_list = (known & QUOTA_OF_LIST) != 0;
-    check(kind < QUOTA_KINDS);
+    const struct rpc_method *method = rpc_method(call);
+    enum quota_class kind = method->quota;
+    bool has_list = method->list_quota == LIST_RATED;
     if (kind == QUOTA_NONE ||
         (domain_takes(call, kind, domain) && (!has_list || list_takes(call, kind, domain))))
         return NULL;

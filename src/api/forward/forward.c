@@ -28,56 +28,9 @@
 
 #define STRONG API_VALUE(QUERY_CONSISTENCY_LEVEL__QUERY_CONSISTENCY_LEVEL_STRONG)
 
-/* From which policy on a method's calls go on. */
-enum forward_reach {
-    REACH_NEVER,    /* always answered here */
-    REACH_ALL,      /* with all APIs, or if the caller asks for it */
-    REACH_SELECTED, /* with every policy but noop */
-    REACH_SELECTED_V2,
-};
-
-static const struct {
-    const char *method;
-    enum forward_reach reach;
-    bool is_held; /* while the domain drains (hold.h) */
-} reaches[] = {
-    {"StartWorkflowExecution", REACH_SELECTED, true},
-    {"SignalWithStartWorkflowExecution", REACH_SELECTED, true},
-    {"SignalWorkflowExecution", REACH_SELECTED, true},
-    {"RequestCancelWorkflowExecution", REACH_SELECTED, true},
-    {"TerminateWorkflowExecution", REACH_SELECTED, true},
-    {"ResetWorkflowExecution", REACH_SELECTED},
-    {"CreateSchedule", REACH_SELECTED},
-    {"UpdateSchedule", REACH_SELECTED},
-    {"DeleteSchedule", REACH_SELECTED},
-    {"PauseSchedule", REACH_SELECTED},
-    {"UnpauseSchedule", REACH_SELECTED},
-    {"BackfillSchedule", REACH_SELECTED},
-    {"RespondActivityTaskCompleted", REACH_SELECTED_V2, true},
-    {"RespondActivityTaskCompletedByID", REACH_SELECTED_V2, true},
-    {"RespondActivityTaskFailed", REACH_SELECTED_V2, true},
-    {"RespondActivityTaskFailedByID", REACH_SELECTED_V2, true},
-    {"RespondActivityTaskCanceled", REACH_SELECTED_V2, true},
-    {"RespondActivityTaskCanceledByID", REACH_SELECTED_V2, true},
-    {"RecordActivityTaskHeartbeat", REACH_SELECTED_V2, true},
-    {"RecordActivityTaskHeartbeatByID", REACH_SELECTED_V2, true},
-    {"GetClusterInfo", REACH_NEVER},
-    {"GetSearchAttributes", REACH_NEVER},
-    {"DiagnoseWorkflowExecution", REACH_NEVER},
-};
-
-/* Services whose other methods go on with REACH_ALL. */
-static const char *const services[] = {
-    "uber.cadence.api.v1.WorkflowAPI",
-    "uber.cadence.api.v1.WorkerAPI",
-    "uber.cadence.api.v1.VisibilityAPI",
-    "uber.cadence.api.v1.ScheduleAPI",
-};
-
 /* What is known of a method; fields are NULL where its requests have none of that name. */
 struct forward_method {
     enum forward_reach reach;
-    bool is_held;
     const ProtobufCFieldDescriptor *domain, *token, *execution, *workflow_id, *level;
     const ProtobufCFieldDescriptor *inner; /* "request" or "start_request": what is looked at */
     const ProtobufCFieldDescriptor *policy;
@@ -118,41 +71,11 @@ value_at(const void *message, const ProtobufCFieldDescriptor *field)
     return (const char *)message + field->offset;
 }
 
-static bool
-is_of_services(const struct wire_method *method)
-{
-    for (size_t i = 0; i < array_length(services); i++)
-        if (strcmp(services[i], method->service->name) == 0)
-            return true;
-    return false;
-}
-
-static bool
-is_in_table(const struct wire_method *method)
-{
-    for (size_t i = 0; i < array_length(reaches) && is_of_services(method); i++)
-        if (strcmp(reaches[i].method, method->name) == 0)
-            return true;
-    return false;
-}
-
-/* How far its calls reach. */
 static struct forward_method
-reach_of(const struct wire_method *method)
-{
-    bool is_forwarded = is_of_services(method);
-    for (size_t i = 0; i < array_length(reaches) && is_forwarded; i++)
-        if (strcmp(reaches[i].method, method->name) == 0)
-            return (struct forward_method){.reach = reaches[i].reach,
-                                           .is_held = reaches[i].is_held};
-    return (struct forward_method){.reach = is_forwarded ? REACH_ALL : REACH_NEVER};
-}
-
-static struct forward_method
-describe_method(const struct wire_method *method)
+describe_method(const struct wire_method *method, const struct rpc_method *row)
 {
     const ProtobufCMessageDescriptor *type = method->request;
-    struct forward_method known = reach_of(method);
+    struct forward_method known = {.reach = row->reach};
     known.inner = field_of(type, "start_request", PROTOBUF_C_TYPE_MESSAGE);
     if (known.inner == NULL)
         known.inner = field_of(type, "request", PROTOBUF_C_TYPE_MESSAGE);
@@ -160,12 +83,14 @@ describe_method(const struct wire_method *method)
         type = known.inner->descriptor;
     known.domain = field_of(type, "domain", PROTOBUF_C_TYPE_STRING);
     known.token = field_of(type, "task_token", PROTOBUF_C_TYPE_BYTES);
-    known.execution = field_of(type, "workflow_execution", PROTOBUF_C_TYPE_MESSAGE);
-    known.workflow_id = field_of(type, "workflow_id", PROTOBUF_C_TYPE_STRING);
     known.level = field_of(type, "query_consistency_level", PROTOBUF_C_TYPE_ENUM);
     known.policy = field_of(type, "active_cluster_selection_policy", PROTOBUF_C_TYPE_MESSAGE);
-    if (known.domain == NULL && known.token == NULL)
-        known.reach = REACH_NEVER;
+    if (row->owner == OWNER_WORKFLOW) {
+        known.execution = field_of(type, "workflow_execution", PROTOBUF_C_TYPE_MESSAGE);
+        known.workflow_id = field_of(type, "workflow_id", PROTOBUF_C_TYPE_STRING);
+    }
+    check_that(known.reach == REACH_NEVER || known.domain != NULL || known.token != NULL,
+               "%s goes on to another cluster, and nothing in it names a domain", row->path);
     return known;
 }
 
@@ -173,13 +98,12 @@ void
 forward_init(struct api *api)
 {
     api->forward = memory_zalloc(wire_method_count(), sizeof *api->forward);
-    size_t found = 0;
-    for (size_t i = 0; i < wire_method_count(); i++) {
-        struct wire_method method = wire_method_at(i);
-        api->forward[i] = describe_method(&method);
-        found += is_in_table(&method);
+    for (const struct rpc_method *row = api_methods(); row->path != NULL; row++) {
+        struct wire_method method;
+        bool is_known = wire_method_find(slice_text(row->path), &method);
+        check_that(is_known, "%s is in no proto", row->path);
+        api->forward[method.index] = describe_method(&method, row);
     }
-    check_that(found == array_length(reaches), "a method of the table is in no proto");
 }
 
 void
@@ -440,7 +364,7 @@ static bool
 may_forward(const struct rpc_call *call, const struct subject *subject, bool *is_forced)
 {
     const struct api *api = api_of(call);
-    *is_forced = subject->method->is_held && hold_is_enabled(api, subject->domain) &&
+    *is_forced = rpc_method(call)->holding == HELD && hold_is_enabled(api, subject->domain) &&
                  hold_is_draining(subject->domain);
     if (api_is_forwarded(call))
         return false;
@@ -529,7 +453,7 @@ api_serve(struct rpc_call *call, struct error *(*handle)(struct rpc_call *call))
     struct subject subject;
     if (method->reach == REACH_NEVER || !find_subject(call, &subject))
         return handle(call);
-    if (method->is_held && hold_is_enabled(api, subject.domain)) {
+    if (rpc_method(call)->holding == HELD && hold_is_enabled(api, subject.domain)) {
         struct hold_hints hints = hints_of(call, &subject);
         return hold_serve(call, &hints, &call_handling);
     }

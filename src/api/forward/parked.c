@@ -5,6 +5,7 @@
 #include "api/inside.h"
 #include "base/check.h"
 #include "base/memory.h"
+#include "base/quota.h"
 #include "matching/matching.h"
 
 struct api_loop *
@@ -79,7 +80,7 @@ api_new(const struct api_options *options)
     struct api *api = memory_zalloc(1, sizeof *api);
     api->options = *options;
     api->loop_count = loop_count();
-    quota_init(api);
+    api->quotas = quotas_new();
     forward_init(api);
     api->loops = memory_zalloc(api->loop_count, sizeof *api->loops);
     for (unsigned i = 0; i < api->loop_count; i++) {

@@ -187,7 +187,7 @@ forward_send(struct rpc_call *call, struct slice message, const char *domain,
     probe("call_forwarded");
     rpc_note_domain(call, domain);
     count_forwarded(call, domain, cluster_name);
-    struct grpc_request request = {.path = rpc_path(call), .message = message};
+    struct grpc_request request = {.path = rpc_method(call)->path, .message = message};
     fill_headers(call, &request);
     struct slice *answer = arena_zalloc(call->arena, 1, sizeof *answer);
     struct error *err = grpc_client_call(find_client(api, cluster), &request, call->arena, answer);
