@@ -150,7 +150,7 @@ find_claims(struct access *access, struct rpc_call *call, const char **fault)
     unsigned index = loop_index(loop_self());
     check(index < access->loop_count);
     struct loop_tokens *known = &access->loops[index];
-    struct slice token = grpc_call_header(call->grpc, HEADER);
+    struct slice token = rpc_header(call, HEADER);
     int64_t now = clock_wall();
     const struct token_claims *token_claims =
         known->by_text == NULL ? NULL : map_get(known->by_text, token);
@@ -197,9 +197,8 @@ access_check(void *context, struct rpc_call *call)
         return NULL;
     bool is_trial = dynamic_flag(access->options.dynamic, DYNAMIC_AUTHORIZATION_LOG_ONLY, &filter);
     log_at(access->options.log, is_trial ? LOG_WARN : LOG_INFO, "A call is not authorized.",
-           log_text("operation", rpc_method_name(call)),
-           log_text("peer", grpc_call_peer(call->grpc)), log_text("reason", obstacle),
-           log_bool("let-in", is_trial));
+           log_text("operation", rpc_method_name(call)), log_text("peer", call->arrival.peer),
+           log_text("reason", obstacle), log_bool("let-in", is_trial));
     return is_trial ? NULL : error_new(call->arena, ERR_ACCESS_DENIED, "Request unauthorized.");
 }
 

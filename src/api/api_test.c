@@ -6,6 +6,7 @@
 #include "fiber/clock.h"
 #include "fiber/linux/linux.h"
 #include "net/client.h"
+#include "rpc/over_grpc.h"
 #include "store/memory/memory.h"
 #include "uber/cadence/api/v1/service_domain.pb-c.h"
 #include "uber/cadence/api/v1/service_meta.pb-c.h"
@@ -50,7 +51,7 @@ fixture_open(struct fixture *fixture)
     fixture->service = rpc_service_new(&table, 1, NULL, fixture->metrics);
     struct grpc_server_options door = {.address = "127.0.0.1:0",
                                        .metrics = fixture->metrics,
-                                       .service = rpc_service_port(fixture->service)};
+                                       .service = rpc_over_grpc(fixture->service)};
     EXPECT_OK(grpc_server_open(&door, fixture->arena, &fixture->server));
     fixture->client = grpc_client_new(
         &(struct grpc_client_options){.address = grpc_server_address(fixture->server)});

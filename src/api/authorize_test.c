@@ -15,7 +15,7 @@ struct scene {
     struct sample_pair pair;
     struct config *config;
     struct access *access;
-    struct grpc_header header;
+    struct call_header header;
 };
 
 static struct error *

@@ -7,6 +7,7 @@
 #include "fiber/linux/linux.h"
 #include "fiber/loop.h"
 #include "fiber/sync.h"
+#include "net/server.h"
 #include "wire/names.h"
 
 #define RUNS    24

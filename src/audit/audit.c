@@ -78,7 +78,7 @@ audit_note(void *context, struct rpc_call *call, const struct error *err)
         message_new(arena, &cadenza__admin__v1__audit_record__descriptor);
     record->time_nanoseconds = clock_wall();
     record->actor = (char *)access_caller_name(audit->options.access, call);
-    record->peer = (char *)grpc_call_peer(call->grpc);
+    record->peer = (char *)call->arrival.peer;
     record->operation = (char *)rpc_method_name(call);
     record->domain = (char *)summary_domain(call->request);
     record->request = (char *)summary_of(call->request, arena);

@@ -31,7 +31,7 @@ struct grpc_client_options {
                           often than that; ours do not: between cadenzas 10 s is a good choice */
     bool is_probing;   /* a ping with each answer, at most one under way: clients in Go do that to
                           learn the bandwidth, so a load that shall be like theirs does, too */
-    const struct grpc_header *headers; /* sent with every call: rpc-caller and so on */
+    const struct call_header *headers; /* sent with every call: rpc-caller and so on */
     size_t header_count;
     const struct grpc_live_header *live_header; /* outlives the client; NULL: none */
 };
@@ -46,7 +46,7 @@ void grpc_client_hurry(struct grpc_client *client);
 struct grpc_request {
     const char *path; /* "/uber.cadence.api.v1.MetaAPI/Health" */
     struct slice message;
-    const struct grpc_header *headers; /* of this call, beside the client's */
+    const struct call_header *headers; /* of this call, beside the client's */
     size_t header_count;
 };
 /* One unary call, until the fiber's deadline (sent as grpc-timeout) or cancel (sent as RST_STREAM).

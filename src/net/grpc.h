@@ -11,6 +11,7 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/slice.h"
+#include "net/call.h"
 
 #define GRPC_MESSAGE_MAX_DEFAULT (32u * 1024 * 1024)
 
@@ -25,11 +26,6 @@ enum grpc_status {
     GRPC_UNIMPLEMENTED = 12,
     GRPC_INTERNAL = 13,
     GRPC_UNAVAILABLE = 14,
-};
-
-struct grpc_header {
-    struct slice name; /* lower case */
-    struct slice value;
 };
 
 /* --- pure functions, fuzzed

@@ -17,7 +17,7 @@ struct load_options {
     int64_t duration;     /* ns of counting */
     int64_t call_timeout; /* ns; 0: 10 s */
     int server_pid;       /* whose CPU time to read from /proc; 0: nobody's */
-    const struct grpc_header *headers;
+    const struct call_header *headers;
     size_t header_count;
     /* The request of the number-th call; lives until the call has ended, e.g. in `arena`. Must not
      * yield. */

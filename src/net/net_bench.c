@@ -64,7 +64,7 @@ load(void *argument)
     scoped(arena_drop) struct arena *arena = arena_new(0);
     size_t size = number(arguments, 7, 100);
     struct slice message = slice_of(arena_zalloc(arena, size, 1), size);
-    const struct grpc_header headers[] = {
+    const struct call_header headers[] = {
         {slice_text("rpc-caller"), slice_text("bench")},
         {slice_text("rpc-service"), slice_text("cadence-frontend")},
         {slice_text("rpc-encoding"), slice_text("proto")},

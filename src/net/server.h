@@ -78,18 +78,14 @@ struct slice grpc_call_request(const struct grpc_call *call); /* while the handl
 struct slice grpc_call_header(const struct grpc_call *call, const char *name);
 /* All of them but grpc-timeout and those of HTTP/2 (":path"), in the call's own order. They point
  * into the call. */
-const struct grpc_header *grpc_call_headers(const struct grpc_call *call, struct arena *arena,
+const struct call_header *grpc_call_headers(const struct grpc_call *call, struct arena *arena,
                                             size_t *count);
 /* Monotonic; always set. */
 int64_t grpc_call_deadline(const struct grpc_call *call);
 bool grpc_call_has_timeout(const struct grpc_call *call); /* did the client send grpc-timeout? */
 const char *grpc_call_peer(const struct grpc_call *call);
-/* What handlers remember of the call's connection, for its next calls; zero at first. */
-struct grpc_memory {
-    uint64_t bits;
-    int64_t time;
-};
-struct grpc_memory *grpc_call_memory(const struct grpc_call *call);
+/* Of the call's connection. */
+struct call_memory *grpc_call_memory(const struct grpc_call *call);
 
 /* Answers with a message; the bytes are copied. */
 void grpc_reply(struct grpc_call *call, struct slice message);

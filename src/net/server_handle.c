@@ -28,7 +28,7 @@ grpc_call_header(const struct grpc_call *call, const char *name)
     return header_find(call->headers, slice_text(name));
 }
 
-const struct grpc_header *
+const struct call_header *
 grpc_call_headers(const struct grpc_call *call, struct arena *arena, size_t *count)
 {
     return header_list(call->headers, arena, count);
@@ -52,7 +52,7 @@ grpc_call_peer(const struct grpc_call *call)
     return call->session->peer;
 }
 
-struct grpc_memory *
+struct call_memory *
 grpc_call_memory(const struct grpc_call *call)
 {
     return &call->session->memory;

@@ -155,10 +155,10 @@ header_find(const struct header_block *block, struct slice name)
     return (struct slice){0};
 }
 
-struct grpc_header *
+struct call_header *
 header_list(const struct header_block *block, struct arena *arena, size_t *count)
 {
-    struct grpc_header *headers = arena_zalloc(arena, HEADER_COUNT_MAX, sizeof *headers);
+    struct call_header *headers = arena_zalloc(arena, HEADER_COUNT_MAX, sizeof *headers);
     struct slice rest = slice_of(block->bytes, block->length);
     struct header_entry entry;
     *count = 0;
@@ -166,7 +166,7 @@ header_list(const struct header_block *block, struct arena *arena, size_t *count
         if (entry.name.length == 0 || entry.name.data[0] == ':')
             continue;
         check(*count < HEADER_COUNT_MAX);
-        headers[(*count)++] = (struct grpc_header){entry.name, entry.value};
+        headers[(*count)++] = (struct call_header){entry.name, entry.value};
     }
     return headers;
 }

@@ -10,14 +10,14 @@
 /* Some of the names in some order, each with one of few values; long ones, so that fields leave the
  * table of the compression and come back. */
 static size_t
-choose_headers(struct grpc_header *headers, struct arena *arena)
+choose_headers(struct call_header *headers, struct arena *arena)
 {
     size_t count = 0;
     for (uint64_t left = entropy_below(1 << NAMES); left != 0; left &= left - 1) {
         size_t place = (size_t)entropy_below(count + 1);
         headers[count++] = headers[place];
         uint64_t value = entropy_below(3);
-        headers[place] = (struct grpc_header){
+        headers[place] = (struct call_header){
             slice_text(arena_format(arena, "x-%d", __builtin_ctzll(left))),
             slice_text(arena_format(arena, "%0*d", (int)value * 150 + 1, (int)value)),
         };
@@ -26,7 +26,7 @@ choose_headers(struct grpc_header *headers, struct arena *arena)
 }
 
 static struct slice
-value_of(const struct grpc_header *headers, size_t count, struct slice name)
+value_of(const struct call_header *headers, size_t count, struct slice name)
 {
     for (size_t i = 0; i < count; i++)
         if (slice_equal(headers[i].name, name))
@@ -38,7 +38,7 @@ static void
 call_once(struct grpc_client *client)
 {
     scoped(arena_drop) struct arena *arena = arena_new(0);
-    struct grpc_header headers[NAMES];
+    struct call_header headers[NAMES];
     size_t count = choose_headers(headers, arena);
     bool is_echo = entropy_below(4) == 0;
     struct slice name = slice_text(arena_format(arena, "x-%d", (int)entropy_below(NAMES)));

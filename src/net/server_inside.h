@@ -123,7 +123,7 @@ bool header_end_trailers(struct header_gather *gather);
 /* The next of gathered entries; false: there is none. */
 bool header_next(struct slice *rest, struct header_entry *entry);
 struct slice header_find(const struct header_block *block, struct slice name);
-struct grpc_header *header_list(const struct header_block *block, struct arena *arena,
+struct call_header *header_list(const struct header_block *block, struct arena *arena,
                                 size_t *count);
 /* Takes one reference back. */
 void header_release(struct header_gather *gather, struct header_block *block);
@@ -179,7 +179,7 @@ struct session {
     bool is_ended;             /* all streams are gone; only handlers are waited for */
     bool is_relieving;         /* calls are being refused to make room */
     int64_t goaway_sent_at;
-    struct grpc_memory memory; /* the handlers' */
+    struct call_memory memory; /* the handlers' */
 };
 
 struct grpc_call {

@@ -71,8 +71,8 @@ CONTRACT(server, headers_of_the_client_reach_the_handler, 1)
     struct test_service service;
     struct slice response;
     test_service_open(&service, NULL, arena);
-    const struct grpc_header always = {slice_text("rpc-caller"), slice_text("tester")};
-    const struct grpc_header once = {slice_text("x-one"), slice_text("1")};
+    const struct call_header always = {slice_text("rpc-caller"), slice_text("tester")};
+    const struct call_header once = {slice_text("x-one"), slice_text("1")};
     struct grpc_client *client = grpc_client_new(&(struct grpc_client_options){
         .address = grpc_server_address(service.server), .headers = &always, .header_count = 1});
     EXPECT_OK(test_call(client, "/test/header", slice_text("rpc-caller"), arena, &response));

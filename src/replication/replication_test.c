@@ -6,6 +6,7 @@
 #include "fiber/linux/linux.h"
 #include "replication/in/domains_in.h"
 #include "rpc/client.h"
+#include "rpc/over_grpc.h"
 #include "store/memory/memory.h"
 #include "uber/cadence/admin/v1/service.pb-c.h"
 #include "wire/message.h"
@@ -46,7 +47,7 @@ site_open_door(struct group *group, struct site *site)
     struct grpc_server_options door = {.address =
                                            site->address == NULL ? "127.0.0.1:0" : site->address,
                                        .metrics = site->metrics,
-                                       .service = rpc_service_port(site->service)};
+                                       .service = rpc_over_grpc(site->service)};
     EXPECT_OK(grpc_server_open(&door, group->arena, &site->server));
     site->address = arena_text(group->arena, grpc_server_address(site->server));
 }

@@ -19,12 +19,12 @@ rpc_client_new(const char *address, struct tls *tls, const struct rpc_caller *ca
         {"cadence-client-feature-version", caller->feature_version},
         {"cadence-authorization", caller->token},
     };
-    struct grpc_header headers[array_length(known)];
+    struct call_header headers[array_length(known)];
     size_t count = 0;
     for (size_t i = 0; i < array_length(known); i++) {
         if (known[i].value != NULL)
             headers[count++] =
-                (struct grpc_header){slice_text(known[i].name), slice_text(known[i].value)};
+                (struct call_header){slice_text(known[i].name), slice_text(known[i].value)};
     }
     return grpc_client_new(&(struct grpc_client_options){
         .address = address,

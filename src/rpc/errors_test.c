@@ -9,7 +9,7 @@
 #include "fiber/clock.h"
 #include "fiber/fiber.h"
 #include "net/client.h"
-#include "rpc/service.h"
+#include "rpc/over_grpc.h"
 #include "wire/errors.h"
 
 #define ADMIN_CALL  "/uber.cadence.admin.v1.AdminAPI/DescribeCluster"
@@ -34,7 +34,7 @@ fail_over_the_wire(enum error_kind kind, const char *path, struct arena *arena)
     struct rpc_service *service = rpc_service_new(&table, 1, NULL, metrics);
     struct grpc_server *server = NULL;
     struct grpc_server_options options = {.address = "127.0.0.1:0",
-                                          .service = rpc_service_port(service)};
+                                          .service = rpc_over_grpc(service)};
     EXPECT_OK(grpc_server_open(&options, arena, &server));
     struct grpc_client *client =
         grpc_client_new(&(struct grpc_client_options){.address = grpc_server_address(server)});

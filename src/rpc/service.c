@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "fiber/clock.h"
 #include "fiber/loop.h"
+#include "net/grpc.h"
 #include "wire/message.h"
 #include "wire/services.h"
 
@@ -199,6 +200,12 @@ rpc_has_domain(const struct rpc_call *call)
     return call->series != NULL;
 }
 
+struct slice
+rpc_header(const struct rpc_call *call, const char *name)
+{
+    return call->arrival.port->header(call->arrival.carrier, name);
+}
+
 const struct rpc_method *
 rpc_method(const struct rpc_call *call)
 {
@@ -232,10 +239,9 @@ series_of(struct rpc_call *call)
  */
 static const struct method_state not_served;
 
-static const void *
-find(void *context, struct slice path)
+const void *
+rpc_service_find(struct rpc_service *service, struct slice path)
 {
-    struct rpc_service *service = context;
     const struct method_state *state = map_get(service->by_path, path);
     struct wire_method known;
     if (state != NULL && state->method->handle != NULL)
@@ -291,8 +297,7 @@ run_handler(struct rpc_call *call)
     if (err != NULL)
         return err;
     ProtobufCMessage *request = NULL;
-    err = message_decode_lent(call->arena, state->wire.request, grpc_call_request(call->grpc),
-                              &request);
+    err = message_decode_lent(call->arena, state->wire.request, call->arrival.bytes, &request);
     if (err != NULL)
         return err;
     call->request = request;
@@ -317,8 +322,8 @@ answer_error(struct rpc_call *call, struct error *err)
     int status = error_kind_status(shown->kind);
     if (status == GRPC_UNKNOWN || status == GRPC_UNAVAILABLE)
         log_warn(call->service->log, "A call failed.", log_text("operation", state->wire.name),
-                 log_error(err), log_text("peer", grpc_call_peer(call->grpc)));
-    grpc_fail(call->grpc, shown);
+                 log_error(err), log_text("peer", call->arrival.peer));
+    call->arrival.port->fail(call->arrival.carrier, shown);
 }
 
 static void
@@ -330,7 +335,7 @@ finish(struct rpc_call *call, struct error *err)
         call->release(call->kept);
     histogram_observe(series_of(call)->latency, clock_monotonic() - call->began);
     if (err == NULL)
-        grpc_reply_kept(call->grpc, answer);
+        call->arrival.port->reply(call->arrival.carrier, answer);
     else
         answer_error(call, err);
 }
@@ -340,7 +345,7 @@ rpc_park(struct rpc_call *call, void (*on_gone)(void *context), void *context)
 {
     check(!call->is_parked);
     call->is_parked = true;
-    grpc_park(call->grpc, on_gone, context);
+    call->arrival.port->park(call->arrival.carrier, on_gone, context);
 }
 
 void
@@ -351,21 +356,26 @@ rpc_end(struct rpc_call *call, struct error *err)
 }
 
 static void
-handle(void *context, const void *found, struct grpc_call *grpc)
+refuse_unserved(const struct rpc_arrival *arrival)
 {
-    struct rpc_service *service = context;
-    struct arena *arena = grpc_call_arena(grpc);
+    struct error *err =
+        error_new(arrival->arena, ERR_BAD_REQUEST, "%.*s is not served by this version of cadenza.",
+                  SLICE_ARG(arrival->path));
+    arrival->port->fail(arrival->carrier, err);
+}
+
+void
+rpc_service_serve(struct rpc_service *service, const void *found, const struct rpc_arrival *arrival)
+{
+    check(found != NULL && arrival->arena != NULL && arrival->memory != NULL);
     if (found == &not_served) {
-        struct slice path = grpc_call_path(grpc);
-        grpc_fail(grpc,
-                  error_new(arena, ERR_BAD_REQUEST,
-                            "%.*s is not served by this version of cadenza.", SLICE_ARG(path)));
+        refuse_unserved(arrival);
         return;
     }
     /* In the arena: a parked call is needed after its handler has returned. */
-    struct rpc_call *call = arena_make(arena, struct rpc_call);
-    call->grpc = grpc;
-    call->arena = arena;
+    struct rpc_call *call = arena_make(arrival->arena, struct rpc_call);
+    call->arrival = *arrival;
+    call->arena = arrival->arena;
     call->service = service;
     call->state = (struct method_state *)found; /* ours: only its series change */
     call->door = call->state->table->door;
@@ -377,10 +387,4 @@ handle(void *context, const void *found, struct grpc_call *grpc)
     if (service->ended != NULL && call->request != NULL)
         service->ended(service->ended_context, call, err);
     finish(call, err);
-}
-
-struct grpc_service
-rpc_service_port(struct rpc_service *service)
-{
-    return (struct grpc_service){.find = find, .handle = handle, .context = service};
 }

@@ -1,9 +1,9 @@
 /* service.h - calls with messages: from bytes to a handler and back, for every door.
  *
  * A door (api/ for clients, replication/ for clusters) has a table of methods. Here they become one
- * gRPC service: the path is found, the request decoded into the call's arena, the handler run in
- * the call's fiber, its answer encoded, errors put in the form that Cadence's clients expect,
- * everything counted under Cadence's metric names. */
+ * service, whatever carries its calls (port.h): the path is found, the request decoded into the
+ * call's arena, the handler run in the call's fiber, its answer encoded, errors put in the form
+ * that Cadence's clients expect, everything counted under Cadence's metric names. */
 #ifndef CADENZA_RPC_SERVICE_H
 #define CADENZA_RPC_SERVICE_H
 
@@ -11,14 +11,14 @@
 
 #include "base/log.h"
 #include "base/metrics.h"
-#include "net/server.h"
 #include "rpc/method.h"
+#include "rpc/port.h"
 
 /* One call on its way through a handler. */
 struct rpc_call {
     void *door; /* whose table it was found in */
-    struct grpc_call *grpc;
-    struct arena *arena;
+    struct rpc_arrival arrival;
+    struct arena *arena; /* of the arrival */
     /* Decoded; of the method's request type. Its fields of bytes are those of the call: a parked
      * call loses them when its handler has returned. */
     const ProtobufCMessage *request;
@@ -68,18 +68,27 @@ void rpc_service_guard(struct rpc_service *service,
 void rpc_service_watch(struct rpc_service *service,
                        void (*ended)(void *context, struct rpc_call *call, const struct error *err),
                        void *context);
-/* What to give to grpc_server_open. */
-struct grpc_service rpc_service_port(struct rpc_service *service);
+/* --- for transports ------------------------------------------------------------------------------
+ */
+
+/* What is at this path, for rpc_service_serve. NULL: the interface has no such method. No yield. */
+const void *rpc_service_find(struct rpc_service *service, struct slice path);
+/* Serves a call, in the call's fiber, whose deadline is the call's: answers it or parks it. Yields.
+ */
+void rpc_service_serve(struct rpc_service *service, const void *found,
+                       const struct rpc_arrival *arrival);
 
 /* --- answering later -----------------------------------------------------------------------------
  */
 
 /* Keeps the call beyond its handler, which returns NULL: rpc_end answers it, on the same loop.
  * Until then the call and its arena stay, unless the caller goes away: then `on_gone` is called,
- * without a yield, after which the call does not exist any more. See grpc_park. */
+ * without a yield, after which the call does not exist any more. See port.h. */
 void rpc_park(struct rpc_call *call, void (*on_gone)(void *context), void *context);
 /* Answers a parked call: with its response, or with the error. */
 void rpc_end(struct rpc_call *call, struct error *err);
+/* A header of the request, empty if absent; `name` in lower case. */
+struct slice rpc_header(const struct rpc_call *call, const char *name);
 /* What is decided about the call's method. */
 const struct rpc_method *rpc_method(const struct rpc_call *call);
 /* The name of the method, without its service. */

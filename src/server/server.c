@@ -18,6 +18,7 @@
 #include "replication/in/runs_in.h"
 #include "replication/reapply.h"
 #include "replication/replication.h"
+#include "rpc/over_grpc.h"
 #include "server/credentials.h"
 #include "server/skip.h"
 #include "settings/settings.h"
@@ -442,7 +443,7 @@ open_port(struct server *server, struct arena *arena)
         .message_max = (size_t)config_integer(options->config, RPC "grpcMaxMsgSize"),
         .log = options->log,
         .metrics = options->metrics,
-        .service = rpc_service_port(server->service),
+        .service = rpc_over_grpc(server->service),
     };
     struct error *err = grpc_server_open(&door, arena, &server->grpc);
     if (err == NULL && server->access == NULL && !is_loopback(grpc_server_address(server->grpc)))

@@ -158,9 +158,9 @@ open_client(const char *address)
         {"cadence-client-feature-version", "1.7.0"},
         {"cadence-client-name", "uber-go"},
     };
-    struct grpc_header headers[array_length(said)];
+    struct call_header headers[array_length(said)];
     for (size_t i = 0; i < array_length(said); i++)
-        headers[i] = (struct grpc_header){slice_text(said[i].name), slice_text(said[i].value)};
+        headers[i] = (struct call_header){slice_text(said[i].name), slice_text(said[i].value)};
     return grpc_client_new(&(struct grpc_client_options){.address = address,
                                                          .is_probing = true,
                                                          .headers = headers,

@@ -10,7 +10,7 @@
     }
 
 static struct error *
-cancel_closed(struct fixture *fixture, const struct grpc_header *headers, size_t count)
+cancel_closed(struct fixture *fixture, const struct call_header *headers, size_t count)
 {
     API(RequestCancelWorkflowExecutionRequest) *request =
         message_new(fixture->arena, API_TYPE(request_cancel_workflow_execution_request));
@@ -46,7 +46,7 @@ static void
 already_completed(struct fixture *fixture)
 {
     static const struct {
-        struct grpc_header headers[3];
+        struct call_header headers[3];
         size_t count;
         bool is_known;
     } cases[] = {
@@ -108,7 +108,7 @@ TEST(caller, only_clients_that_know_the_error_are_told_that_a_run_has_completed,
 }
 
 static struct error *
-describe_as(struct fixture *fixture, const struct grpc_header *headers, size_t count)
+describe_as(struct fixture *fixture, const struct call_header *headers, size_t count)
 {
     API(DescribeDomainRequest) *request =
         message_new(fixture->arena, API_TYPE(describe_domain_request));
@@ -126,11 +126,11 @@ describe_as(struct fixture *fixture, const struct grpc_header *headers, size_t c
 static void
 versions(struct fixture *fixture)
 {
-    static const struct grpc_header newer[] = {HEADER("cadence-client-name", "uber-java"),
+    static const struct call_header newer[] = {HEADER("cadence-client-name", "uber-java"),
                                                HEADER("cadence-client-feature-version", "1.5.1")};
-    static const struct grpc_header newest[] = {HEADER("cadence-client-name", "uber-java"),
+    static const struct call_header newest[] = {HEADER("cadence-client-name", "uber-java"),
                                                 HEADER("cadence-client-feature-version", "1.5.0")};
-    static const struct grpc_header stranger[] = {
+    static const struct call_header stranger[] = {
         HEADER("cadence-client-name", "uber-cobol"),
         HEADER("cadence-client-feature-version", "9.0.0")};
     EXPECT_OK(describe_as(fixture, newer, 2)); /* not checked unless it is asked for */
@@ -183,10 +183,10 @@ TEST(caller, a_server_that_stops_says_so_to_every_call, "A-015")
 static void
 yarpc(struct fixture *fixture)
 {
-    static const struct grpc_header right[] = {HEADER("rpc-caller", "cadence-client"),
+    static const struct call_header right[] = {HEADER("rpc-caller", "cadence-client"),
                                                HEADER("rpc-service", "cadence-frontend"),
                                                HEADER("rpc-encoding", "proto")};
-    static const struct grpc_header wrong[] = {HEADER("rpc-service", "another")};
+    static const struct call_header wrong[] = {HEADER("rpc-service", "another")};
     EXPECT_OK(describe_as(fixture, right, 3));
     EXPECT_KIND(describe_as(fixture, wrong, 1), ERR_UNIMPLEMENTED);
 }

@@ -36,7 +36,7 @@ static const struct client {
 static const char *
 read_header(const struct rpc_call *call, const char *name)
 {
-    struct slice value = grpc_call_header(call->grpc, name);
+    struct slice value = rpc_header(call, name);
     if (value.length == 0 || !text_is_utf8(value, NULL) ||
         memchr(value.data, '\0', value.length) != NULL)
         return "";
@@ -58,7 +58,7 @@ static const char *
 forwarded_group(const struct rpc_call *call)
 {
     const char *group = "";
-    struct slice config = grpc_call_header(call->grpc, HEADER_PARTITION);
+    struct slice config = rpc_header(call, HEADER_PARTITION);
     struct json_reader reader = object_begin(config, call->arena);
     const char *name;
     while (object_next(&reader, &name)) {
@@ -73,7 +73,7 @@ forwarded_group(const struct rpc_call *call)
 bool
 api_is_forwarded(const struct rpc_call *call)
 {
-    return grpc_call_header(call->grpc, HEADER_FORWARDED_BY).length > 0;
+    return rpc_header(call, HEADER_FORWARDED_BY).length > 0;
 }
 
 struct slice
@@ -215,7 +215,7 @@ static bool
 has_feature_flag(const struct rpc_call *call, const struct feature_flag *flag)
 {
     bool is_enabled = false;
-    struct slice flags = grpc_call_header(call->grpc, HEADER_FEATURE_FLAGS);
+    struct slice flags = rpc_header(call, HEADER_FEATURE_FLAGS);
     struct json_reader reader = object_begin(flags, call->arena);
     const char *name;
     while (object_next(&reader, &name)) {

@@ -66,7 +66,7 @@ find_quota(struct api *api, const char *kind, const char *domain, struct arena *
 static bool
 is_exempt(struct rpc_call *call)
 {
-    struct slice type = grpc_call_header(call->grpc, "cadence-caller-type");
+    struct slice type = rpc_header(call, "cadence-caller-type");
     const char *const *exempt = dynamic_list(api_of(call)->options.dynamic,
                                              DYNAMIC_QUOTA_BYPASS_CALLERS, NULL, call->arena);
     for (; *exempt != NULL; exempt++)

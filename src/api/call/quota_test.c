@@ -182,7 +182,7 @@ TEST(quota, a_poll_waits_for_its_turn_as_long_as_the_setting_says, "H-028")
 static void
 exempt_callers(struct fixture *fixture)
 {
-    const struct grpc_header header = {slice_text("cadence-caller-type"), slice_text("cli")};
+    const struct call_header header = {slice_text("cadence-caller-type"), slice_text("cli")};
     fixture_set(fixture, "frontend.rps: [{value: 0}]\n"
                          "system.rateLimiterBypassCallerTypes: [{value: [ui, cli]}]\n");
     EXPECT_EQ(count_passed(fixture, "orders", 3), 0);

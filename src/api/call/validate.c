@@ -180,9 +180,9 @@ validate_signal_name(const struct limits *limits, const char *name)
 struct error *
 validate_poll_deadline(struct rpc_call *call)
 {
-    if (!grpc_call_has_timeout(call->grpc))
+    if (!call->arrival.has_timeout)
         return error_new(call->arena, ERR_BAD_REQUEST, "Context timeout is not set.");
-    if (grpc_call_deadline(call->grpc) - clock_monotonic() < POLL_TIME_MIN)
+    if (call->arrival.deadline - clock_monotonic() < POLL_TIME_MIN)
         return error_new(call->arena, ERR_BAD_REQUEST, "Context timeout is too short.");
     return NULL;
 }

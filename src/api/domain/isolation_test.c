@@ -49,7 +49,7 @@ add_domain(struct fixture *fixture)
 }
 
 static struct error *
-start_from(struct fixture *fixture, const char *domain, const struct grpc_header *header)
+start_from(struct fixture *fixture, const char *domain, const struct call_header *header)
 {
     API(StartWorkflowExecutionRequest) *request = fixture_start(fixture, fixture_uuid(fixture));
     API(StartWorkflowExecutionResponse) *response;
@@ -62,8 +62,8 @@ start_from(struct fixture *fixture, const char *domain, const struct grpc_header
     return err;
 }
 
-static const struct grpc_header zone_1 = HEADER("cadence-client-isolation-group", "zone-1");
-static const struct grpc_header zone_2 = HEADER("cadence-client-isolation-group", "zone-2");
+static const struct call_header zone_1 = HEADER("cadence-client-isolation-group", "zone-1");
+static const struct call_header zone_2 = HEADER("cadence-client-isolation-group", "zone-2");
 
 static void
 drained(struct fixture *fixture)
@@ -135,7 +135,7 @@ TEST(isolation, neither_by_a_signal_nor_by_a_restart, "A-047")
 static void
 all_headers(struct fixture *fixture)
 {
-    const struct grpc_header headers[] = {
+    const struct call_header headers[] = {
         HEADER("cadence-client-name", "uber-go"),
         HEADER("cadence-client-feature-version", "1.7.0"),
         HEADER("cadence-client-library-version", "1.2.3"),
@@ -166,7 +166,7 @@ TEST(isolation, the_group_that_a_client_is_in_is_kept_with_the_run_that_it_start
 static void
 forwarded(struct fixture *fixture)
 {
-    const struct grpc_header headers[] = {
+    const struct call_header headers[] = {
         HEADER("cadence-forwarding-cluster", "east"),
         HEADER("cadence-workflow-partition-config", "{\"isolation-group\":\"zone-7\",\"x\":\"y\"}"),
         HEADER("cadence-client-isolation-group", "zone-1"),
@@ -290,7 +290,7 @@ TEST(isolation, a_group_is_drained_for_a_domain_or_for_all, "C-030", "C-029")
 static void
 held(struct fixture *fixture)
 {
-    const struct grpc_header worker = HEADER("cadence-worker-isolation-group", "zone-1");
+    const struct call_header worker = HEADER("cadence-worker-isolation-group", "zone-1");
     fixture_set(fixture, "system.enableTasklistIsolation:\n- value: true\n");
     EXPECT_OK(set_global(fixture, groups_of(fixture, "zone-1", STATE(DRAINED))));
     run_start(fixture, "wf");
@@ -316,7 +316,7 @@ TEST(isolation, a_poller_of_a_drained_group_waits_and_gets_nothing, "C-029")
 static void
 ten_of_ten(struct fixture *fixture)
 {
-    const struct grpc_header worker = HEADER("cadence-worker-isolation-group", "zone-1");
+    const struct call_header worker = HEADER("cadence-worker-isolation-group", "zone-1");
     fixture_set(fixture, "system.enableTasklistIsolation:\n- value: true\n");
     for (int i = 0; i < 10; i++) {
         EXPECT_OK(start_from(fixture, "orders", &zone_2));

@@ -443,7 +443,7 @@ api_serve(struct rpc_call *call, struct error *(*handle)(struct rpc_call *call))
 {
     const struct api *api = api_of(call);
     const struct forward_method *method = &api->forward[rpc_index(call)];
-    struct call_handling call_handling = {handle, grpc_call_request(call->grpc)};
+    struct call_handling call_handling = {handle, call->arrival.bytes};
     bool has_entity = false;
     struct error *refusal = entity_policy(call, &has_entity);
     if (refusal != NULL)

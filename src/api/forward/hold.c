@@ -46,7 +46,7 @@ begin_hold(struct hold *hold, struct rpc_call *call)
     check(hold->owner_loop == NULL && !hold->is_queued); /* once for each call */
     int64_t longest = dynamic_duration(dynamic, DYNAMIC_HOLD_CALLS_TIME, &filter);
     int64_t count_max = dynamic_integer(dynamic, DYNAMIC_HOLD_CALLS_MAX, &filter);
-    int64_t deadline = grpc_call_deadline(call->grpc) - ANSWER_TIME;
+    int64_t deadline = call->arrival.deadline - ANSWER_TIME;
     hold->began = clock_monotonic();
     hold->limit = hold->began + longest < deadline ? hold->began + longest : deadline;
     hold->count_max = count_max < 0 ? 0 : (size_t)count_max;

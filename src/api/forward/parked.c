@@ -32,7 +32,7 @@ parked_begin(struct parked *parked, struct rpc_call *call)
     check(parked->api == api_of(call) && parked->call == NULL);
     check(!fiber_is_cancelled()); /* else the caller has gone, unnoticed */
     parked->call = call;
-    parked->deadline = grpc_call_deadline(call->grpc);
+    parked->deadline = call->arrival.deadline;
     list_push_back(&api_here(parked->api)->parked, &parked->node);
     latch_add(&api_here(parked->api)->open, 1);
     rpc_park(call, caller_gone, parked);

@@ -26,7 +26,7 @@ new_client(const struct api *api, size_t index)
     struct tls *const *tls = api->options.forward.tls;
     const char *server_name = cluster->tls.server_name;
     bool has_name = server_name != NULL && server_name[0] != '\0';
-    const struct grpc_header headers[] = {
+    const struct call_header headers[] = {
         {slice_text("rpc-caller"), slice_text("cadence-xdc-client")},
         {slice_text("rpc-service"), slice_text("cadence-frontend")},
         {slice_text("rpc-encoding"), slice_text("proto")},
@@ -91,7 +91,7 @@ api_call_cluster(struct api *api, const char *cluster_name, const char *path,
     const struct grpc_live_header *token =
         tokens == NULL ? NULL : tokens[cluster - api->options.group->clusters];
     const char *shown = token == NULL ? NULL : token->value(token->context, arena);
-    const struct grpc_header headers[] = {
+    const struct call_header headers[] = {
         {slice_text(HEADER_FORWARDED_BY), slice_text(api->options.group->current->name)},
         {slice_text(shown == NULL ? "" : token->name), slice_text(shown)}};
     struct grpc_request asked = {.path = path,
@@ -125,17 +125,18 @@ static void
 fill_headers(struct rpc_call *call, struct grpc_request *request)
 {
     size_t count;
-    const struct grpc_header *given = grpc_call_headers(call->grpc, call->arena, &count);
-    struct grpc_header *headers = arena_zalloc(call->arena, count + 2, sizeof *headers);
+    const struct call_header *given =
+        call->arrival.port->headers(call->arrival.carrier, call->arena, &count);
+    struct call_header *headers = arena_zalloc(call->arena, count + 2, sizeof *headers);
     size_t kept = 0;
     for (size_t i = 0; i < count; i++)
         if (!is_own_header(given[i].name))
             headers[kept++] = given[i];
-    headers[kept++] = (struct grpc_header){slice_text(HEADER_FORWARDED_BY),
+    headers[kept++] = (struct call_header){slice_text(HEADER_FORWARDED_BY),
                                            slice_text(api_of(call)->options.group->current->name)};
     struct slice partition = api_forwarded_partition(call);
     if (partition.length > 0)
-        headers[kept++] = (struct grpc_header){slice_text(HEADER_PARTITION), partition};
+        headers[kept++] = (struct call_header){slice_text(HEADER_PARTITION), partition};
     request->headers = headers;
     request->header_count = kept;
 }
@@ -204,5 +205,5 @@ forward_send(struct rpc_call *call, struct slice message, const char *domain,
 struct error *
 forward_to(struct rpc_call *call, const char *domain_name, const char *cluster_name)
 {
-    return forward_send(call, grpc_call_request(call->grpc), domain_name, cluster_name);
+    return forward_send(call, call->arrival.bytes, domain_name, cluster_name);
 }

@@ -57,7 +57,7 @@ wait_until(struct rpc_call *call, const struct limits *limits)
     struct dynamic_filter filter = DYNAMIC_NO_FILTER;
     filter.domain_name = limits->domain;
     int64_t most = dynamic_duration(limits->dynamic, DYNAMIC_HISTORY_LONG_POLL, &filter);
-    int64_t latest = grpc_call_deadline(call->grpc) - WAIT_MARGIN;
+    int64_t latest = call->arrival.deadline - WAIT_MARGIN;
     int64_t end = clock_monotonic() + most;
     return end < latest ? end : latest;
 }

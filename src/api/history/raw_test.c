@@ -8,13 +8,13 @@
         SLICE_LITERAL(name_), SLICE_LITERAL(value_)                                                \
     }
 
-static const struct grpc_header go_client[] = {HEADER("cadence-client-name", "uber-go"),
+static const struct call_header go_client[] = {HEADER("cadence-client-name", "uber-go"),
                                                HEADER("cadence-client-feature-version", "1.6.0")};
-static const struct grpc_header old_client[] = {HEADER("cadence-client-name", "uber-go"),
+static const struct call_header old_client[] = {HEADER("cadence-client-name", "uber-go"),
                                                 HEADER("cadence-client-feature-version", "1.5.9")};
 
 static API(GetWorkflowExecutionHistoryResponse) *
-read_as(struct fixture *fixture, const struct grpc_header headers[2],
+read_as(struct fixture *fixture, const struct call_header headers[2],
         const API(GetWorkflowExecutionHistoryRequest) *request)
 {
     fixture->headers = headers;

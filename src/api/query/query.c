@@ -390,7 +390,7 @@ querier_begin(struct querier *querier, struct rpc_call *call)
     querier->parked.api = api_of(call);
     querier->parked.hurry = hurry;
     querier->owner_loop = loop_self();
-    int64_t now = clock_monotonic(), latest = grpc_call_deadline(call->grpc) - FIRST_MARGIN;
+    int64_t now = clock_monotonic(), latest = call->arrival.deadline - FIRST_MARGIN;
     querier->first_deadline = latest > now + FIRST_WAIT_MIN ? latest : now + FIRST_WAIT_MIN;
     make_id(querier);
     timer_init(&querier->timer, time_is_over);

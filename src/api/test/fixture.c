@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "failover/drains.h"
+#include "rpc/over_grpc.h"
 #include "settings/settings.h"
 #include "wire/names.h"
 
@@ -176,7 +177,7 @@ open_door(struct fixture *fixture, const char *address)
     fixture->service = rpc_service_new(&table, 1, NULL, fixture->metrics);
     struct grpc_server_options door = {.address = address,
                                        .metrics = fixture->metrics,
-                                       .service = rpc_service_port(fixture->service)};
+                                       .service = rpc_over_grpc(fixture->service)};
     EXPECT_OK(grpc_server_open(&door, fixture->arena, &fixture->server));
     fixture->client = grpc_client_new(
         &(struct grpc_client_options){.address = grpc_server_address(fixture->server)});

@@ -58,7 +58,7 @@ struct fixture {
     struct fixture_system system;
     /* Of the next calls. */
     int64_t timeout; /* ns; 0: sends none */
-    const struct grpc_header *headers;
+    const struct call_header *headers;
     size_t header_count;
 };
 

@@ -4,7 +4,7 @@
 void
 listing_wait(struct fixture *fixture)
 {
-    static const struct grpc_header committed[] = {
+    static const struct call_header committed[] = {
         {SLICE_LITERAL("cadenza-consistency"), SLICE_LITERAL("committed")}};
     fixture->headers = committed;
     fixture->header_count = 1;

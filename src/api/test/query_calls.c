@@ -163,7 +163,7 @@ query_call_make_sticky(struct fixture *fixture, API(RespondDecisionTaskCompleted
 void
 query_call_as(struct fixture *fixture, const char *name, const char *feature_version)
 {
-    struct grpc_header *headers = arena_zalloc(fixture->arena, 2, sizeof *headers);
+    struct call_header *headers = arena_zalloc(fixture->arena, 2, sizeof *headers);
     headers[0].name = slice_text("cadence-client-name");
     headers[0].value = slice_text(name);
     headers[1].name = slice_text("cadence-client-feature-version");

@@ -13,7 +13,7 @@
 void
 own_writes_note(struct rpc_call *call, const char *workflow_id)
 {
-    struct grpc_memory *memory = grpc_call_memory(call->grpc);
+    struct call_memory *memory = call->arrival.memory;
     uint32_t shard = engine_shard_of(api_of(call)->options.engine, workflow_id);
     memory->bits |= (uint64_t)1 << shard % 64;
     memory->time = clock_monotonic();
@@ -22,7 +22,7 @@ own_writes_note(struct rpc_call *call, const char *workflow_id)
 void
 own_writes_wait(struct rpc_call *call, const char *domain)
 {
-    struct grpc_memory *memory = grpc_call_memory(call->grpc);
+    struct call_memory *memory = call->arrival.memory;
     int64_t now = clock_monotonic(), noted = memory->time;
     if (memory->bits == 0)
         return;

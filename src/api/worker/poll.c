@@ -196,7 +196,7 @@ poll_expiry(struct rpc_call *call, const struct poll *poll)
     int64_t most =
         dynamic_duration(api_of(call)->options.dynamic, DYNAMIC_LONG_POLL_EXPIRATION, &filter);
     int64_t end = clock_monotonic() + most;
-    int64_t latest = grpc_call_deadline(call->grpc) - POLL_MARGIN;
+    int64_t latest = call->arrival.deadline - POLL_MARGIN;
     return end < latest ? end : latest;
 }
 

@@ -132,7 +132,7 @@ checked_at_the_door(struct fixture *fixture)
     start->domain = "nobody";
     EXPECT_KIND(start_later(fixture, start), ERR_ENTITY_NOT_EXISTS);
 
-    static const struct grpc_header group = {SLICE_LITERAL("cadence-client-isolation-group"),
+    static const struct call_header group = {SLICE_LITERAL("cadence-client-isolation-group"),
                                              SLICE_LITERAL("zone-1")};
     fixture->headers = &group;
     fixture->header_count = 1;

@@ -174,7 +174,7 @@ replication_get_domain_messages(struct rpc_call *call)
         .follower = arena_format(call->arena, ACK_NAME_FORMAT, request->cluster_name),
         .processed = read_id(request->last_processed_message_id),
         .retrieved = read_id(request->last_retrieved_message_id),
-        .deadline = replication_wait_until(grpc_call_deadline(call->grpc)),
+        .deadline = replication_wait_until(call->arrival.deadline),
         .arena = call->arena,
         .messages = message_new(call->arena, ADMIN_TYPE(replication_messages)),
     };

@@ -378,7 +378,7 @@ replication_get_messages(struct rpc_call *call)
         .can_resync = request->can_resync,
         .loop_share_count = loop_count(),
         .loop_shares = arena_zalloc(call->arena, loop_count(), sizeof(struct loop_share)),
-        .deadline = replication_wait_until(grpc_call_deadline(call->grpc)),
+        .deadline = replication_wait_until(call->arrival.deadline),
         .arena = call->arena,
     };
     for (unsigned i = 0; i < run_poll->loop_share_count; i++) {

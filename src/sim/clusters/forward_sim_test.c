@@ -402,7 +402,7 @@ strong_reads(struct forward_fixture *forward_fixture)
     EXPECT_EQ(response->workflow_execution_info->history_length, 3);
 
     /* Without the field, by the flag of the client. */
-    const struct grpc_header flags = {SLICE_LITERAL("cadence-client-feature-flags"),
+    const struct call_header flags = {SLICE_LITERAL("cadence-client-feature-flags"),
                                       SLICE_LITERAL("{\"autoforwardingEnabled\":true}")};
     forward_fixture->call.headers = &flags;
     forward_fixture->call.header_count = 1;
@@ -580,7 +580,7 @@ static void
 no_circles(struct forward_fixture *forward_fixture)
 {
     register_domain(forward_fixture, NULL, 0);
-    const struct grpc_header from = {SLICE_LITERAL("cadence-forwarding-cluster"),
+    const struct call_header from = {SLICE_LITERAL("cadence-forwarding-cluster"),
                                      SLICE_LITERAL("cluster0")};
     forward_fixture->call.headers = &from;
     forward_fixture->call.header_count = 1;
@@ -757,7 +757,7 @@ static void
 headers_go_along(struct forward_fixture *forward_fixture)
 {
     register_domain(forward_fixture, NULL, 0);
-    const struct grpc_header group = {SLICE_LITERAL("cadence-client-isolation-group"),
+    const struct call_header group = {SLICE_LITERAL("cadence-client-isolation-group"),
                                       SLICE_LITERAL("zone-7")};
     forward_fixture->call.headers = &group;
     forward_fixture->call.header_count = 1;

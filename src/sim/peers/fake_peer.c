@@ -6,6 +6,7 @@
 
 #include "cadenza/admin/v1/service.pb-c.h"
 #include "route/route.h"
+#include "rpc/over_grpc.h"
 #include "wire/errors.h"
 #include "wire/thrift.h"
 
@@ -241,7 +242,7 @@ fake_peer_main(void *argument)
     fake_peer->service = rpc_service_new(&table, 1, NULL, fake_peer->metrics);
     struct grpc_server_options door = {.address = "host0:" SIM_PORT,
                                        .metrics = fake_peer->metrics,
-                                       .service = rpc_service_port(fake_peer->service)};
+                                       .service = rpc_over_grpc(fake_peer->service)};
     EXPECT_OK(grpc_server_open(&door, arena, &fake_peer->server));
     fiber_wait_uncancellable(); /* until it is crashed */
 }

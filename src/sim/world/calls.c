@@ -47,7 +47,7 @@ struct error *
 load_send(struct load_call *call, const char *path, const ProtobufCMessage *request,
           const ProtobufCMessageDescriptor *type, ProtobufCMessage **response)
 {
-    static const struct grpc_header headers[] = {
+    static const struct call_header headers[] = {
         {SLICE_LITERAL("cadence-client-name"), SLICE_LITERAL("uber-go")},
         {SLICE_LITERAL("cadence-client-feature-version"), SLICE_LITERAL("1.7.0")},
     };
@@ -59,7 +59,7 @@ load_send(struct load_call *call, const char *path, const ProtobufCMessage *requ
         wanted.headers = headers;
         wanted.header_count = array_length(headers);
     }
-    static const struct grpc_header committed = {SLICE_LITERAL("cadenza-consistency"),
+    static const struct call_header committed = {SLICE_LITERAL("cadenza-consistency"),
                                                  SLICE_LITERAL("committed")};
     if (call->wants_committed) {
         wanted.headers = &committed;

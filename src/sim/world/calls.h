@@ -21,7 +21,7 @@ struct load_call {
     struct arena *arena;
     bool is_worker;                    /* says that it is one, of a version that knows everything */
     bool wants_committed;              /* of a list: all that was committed before the call */
-    const struct grpc_header *headers; /* others; NULL: none */
+    const struct call_header *headers; /* others; NULL: none */
     size_t header_count;
 };
 
