@@ -23,16 +23,6 @@
  * everywhere. */
 enum server_phase { SERVER_STARTING, SERVER_READY, SERVER_DRAINING };
 
-/* What operators may ask of the store that holds everything; filled by server/, NULL where the
- * store cannot do it. */
-struct api_store_port {
-    /* Writes a copy of the store, of one moment, into a new folder. Yields. */
-    struct error *(*backup)(void *context, const char *folder, struct arena *arena);
-    /* What is known to be damaged, in a sentence; NULL: nothing. No yield. */
-    const char *(*damage)(void *context, struct arena *arena);
-    void *context;
-};
-
 /* Which calls go on to the cluster that is active for them (G-042). */
 enum forward_policy {
     FORWARD_NOOP, /* none */
@@ -82,7 +72,7 @@ struct api_options {
     const _Atomic(enum server_phase) *phase;
     const struct log *log;   /* may be NULL */
     struct metrics *metrics; /* may be NULL */
-    struct api_store_port store;
+    struct store *store;     /* for operators; NULL: they can do nothing with it */
     struct forward_options forward;
 };
 

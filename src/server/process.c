@@ -22,7 +22,7 @@
 #include "fiber/sync.h"
 #include "net/http.h"
 #include "server/server.h"
-#include "store/rocks/rocks.h"
+#include "store/open/open.h"
 #include "visibility/visibility.h"
 
 #define CONFIG_BYTES_MAX (4u * 1024 * 1024)
@@ -175,19 +175,8 @@ close_log(struct process *process)
 static struct error *
 open_store(struct process *process)
 {
-    const struct config *config = process->config;
-    struct rocks_options options = {
-        .path = config_text(config, EMBEDDED "path"),
-        .cluster_name = config_text(config, "clusterGroupMetadata.currentClusterName"),
-        .shard_count = (uint32_t)config_integer(config, "persistence.numHistoryShards"),
-        .memtable_bytes_max = (uint64_t)config_integer(config, EMBEDDED "memtableBytes"),
-        .cache_bytes_max = (uint64_t)config_integer(config, EMBEDDED "cacheBytes"),
-        .queue_bytes_max = (uint64_t)config_integer(config, EMBEDDED "queueBytes"),
-        .scrub_interval = config_duration(config, EMBEDDED "scrubInterval"),
-        .log = &process->log,
-        .metrics = process->metrics,
-    };
-    return rocks_open(&options, process->arena, &process->store);
+    const struct store_settings settings = {process->config, &process->log, process->metrics};
+    return store_open(&store_drivers, STORE_EMBEDDED, &settings, process->arena, &process->store);
 }
 
 /* Beside the store, in the same folder: it can be rebuilt from the store. */
@@ -220,7 +209,7 @@ static void
 answer_health(struct process *process, struct arena *arena, struct http_answer *answer)
 {
     bool is_ready = atomic_load(&process->phase) == SERVER_READY;
-    const char *damage = is_ready ? rocks_damage(process->store, arena) : NULL;
+    const char *damage = is_ready ? store_damage(process->store, arena) : NULL;
     answer->status = is_ready ? 200 : 503;
     answer->body = is_ready ? slice_text("ok\n") : slice_text("not ready\n");
     if (damage != NULL)
@@ -255,31 +244,6 @@ open_http(struct process *process)
 }
 
 static struct error *
-backup_store(void *context, const char *folder, struct arena *arena)
-{
-    struct process *process = context;
-    return rocks_backup(process->store, folder, arena);
-}
-
-static const char *
-describe_damage(void *context, struct arena *arena)
-{
-    struct process *process = context;
-    return rocks_damage(process->store, arena);
-}
-
-static void
-note_caught_up(void *context)
-{
-    struct process *process = context;
-    scoped(arena_drop) struct arena *arena = arena_new(0);
-    struct error *err = rocks_set_caught_up(process->store, arena);
-    if (err != NULL)
-        log_warn(&process->log, "Cannot record that the restored store has caught up.",
-                 log_error(err));
-}
-
-static struct error *
 open_server(struct process *process)
 {
     struct server_options options = {
@@ -287,16 +251,12 @@ open_server(struct process *process)
         .config_file = process->config_file,
         .dynamic = process->dynamic,
         .store = process->store,
-        .store_port = {.backup = backup_store, .damage = describe_damage, .context = process},
         .visibility = process->visibility,
         .grpc_address = process->grpc,
         .log = &process->log,
         .metrics = process->metrics,
         .phase = &process->phase,
         .has_system_domains = true,
-        .is_restored = rocks_is_restored(process->store),
-        .caught_up = note_caught_up,
-        .context = process,
         .skips_time = process->skips_time,
     };
     return server_start(&options, process->arena, &process->server);

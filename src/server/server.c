@@ -22,6 +22,7 @@
 #include "server/credentials.h"
 #include "server/skip.h"
 #include "settings/settings.h"
+#include "store/admin.h"
 #include "system/system.h"
 #include "visibility/feed/feeder.h"
 
@@ -100,13 +101,14 @@ archival_rule(const struct archive_settings *settings)
 static bool
 is_alone(const struct server *server)
 {
-    return server->options.domain_refresh_interval == 0;
+    return store_is_alone(server->options.store);
 }
 
 static struct error *
 open_domains(struct server *server, const struct archive_settings settings[2], struct arena *arena)
 {
-    bool is_catching_up = server->options.is_restored && cluster_group_has_peers(server->group);
+    bool is_catching_up =
+        store_is_restored(server->options.store) && cluster_group_has_peers(server->group);
     if (is_catching_up)
         log_warn(server->options.log, "This cluster was restored from a backup; global domains "
                                       "cannot be changed here until it has caught up with its "
@@ -374,7 +376,7 @@ open_doors(struct server *server)
         .log = server->options.log,
         .metrics = server->options.metrics,
         .forward = forward_options(server),
-        .store = server->options.store_port,
+        .store = server->options.store,
         .visibility = server->options.visibility,
         .registry = server->registry,
         .archive = server->archive,
@@ -508,11 +510,14 @@ static void
 note_caught_up(void *context)
 {
     struct server *server = context;
-    check(server->options.is_restored && loop_index(loop_self()) == 0);
+    check(store_is_restored(server->options.store) && loop_index(loop_self()) == 0);
     domains_set_caught_up(server->domains);
     log_info(server->options.log, "This restored cluster has caught up with its group.");
-    if (server->options.caught_up != NULL)
-        server->options.caught_up(server->options.context);
+    scoped(arena_drop) struct arena *arena = arena_new(0);
+    struct error *err = store_set_caught_up(server->options.store, arena);
+    if (err != NULL)
+        log_warn(server->options.log, "Cannot record that the restored store has caught up.",
+                 log_error(err));
 }
 
 static void
@@ -526,7 +531,7 @@ follow_group(struct server *server)
         .tokens = credentials_tokens(server->credentials),
         .log = options->log,
         .metrics = options->metrics,
-        .caught_up = options->is_restored ? note_caught_up : NULL,
+        .caught_up = store_is_restored(options->store) ? note_caught_up : NULL,
         .context = server,
     });
     server->runs_in = runs_in_start(&(struct runs_in_options){
@@ -541,7 +546,7 @@ follow_group(struct server *server)
         .echo = options->echo,
     });
     replication_set_runs(server->replication, server->runs_in);
-    if (options->is_restored && !cluster_group_has_peers(server->group))
+    if (store_is_restored(options->store) && !cluster_group_has_peers(server->group))
         note_caught_up(server);
     atomic_store(&server->watchers,
                  watchers_start(&(struct watchers_options){.domains = server->domains,
@@ -555,6 +560,7 @@ struct error *
 server_start(const struct server_options *options, struct arena *arena, struct server **server)
 {
     check(options->store != NULL && options->visibility != NULL && options->phase != NULL);
+    check(store_is_alone(options->store) == (options->domain_refresh_interval == 0));
     check(loop_index(loop_self()) == 0 && (!options->skips_time || loop_count() == 1));
     struct server *started = memory_zalloc(1, sizeof *started);
     started->options = *options;

@@ -23,21 +23,17 @@ struct server;
 
 struct server_options {
     const struct config *config;
-    const char *config_file;          /* where it came from, for refusals; NULL: nowhere */
-    struct dynamic *dynamic;          /* stored settings are put over it */
-    struct store *store;              /* stays the caller's; to be closed after server_stop */
-    struct api_store_port store_port; /* what operators may do with it */
-    struct visibility *visibility;    /* stays the caller's, as the store does */
-    const char *grpc_address;         /* NULL: as configured */
-    const char *host;     /* who we are among the hosts of the cluster; NULL: "cadenza" */
-    uint32_t shard_count; /* what the store was made with; 0: as configured */
+    const char *config_file;       /* where it came from, for refusals; NULL: nowhere */
+    struct dynamic *dynamic;       /* stored settings are put over it */
+    struct store *store;           /* stays the caller's; to be closed after server_stop */
+    struct visibility *visibility; /* stays the caller's, as the store does */
+    const char *grpc_address;      /* NULL: as configured */
+    const char *host;              /* who we are among the hosts of the cluster; NULL: "cadenza" */
+    uint32_t shard_count;          /* what the store was made with; 0: as configured */
     const struct log *log;
     struct metrics *metrics;
     _Atomic(enum server_phase)
-        *phase;       /* the caller's, so that a health page exists before and after the server */
-    bool is_restored; /* from a backup, and has not caught up with its group since */
-    void (*caught_up)(void *context);  /* then: it has caught up; in a fiber of loop 0, may yield */
-    void *context;                     /* of caught_up */
+        *phase; /* the caller's, so that a health page exists before and after the server */
     int64_t domain_refresh_interval;   /* for several hosts on one store; 0: alone */
     bool has_system_domains;           /* registers those of system workflows at the first start */
     size_t transfers_max, wakeups_max; /* engine/engine.h; 0: a default */

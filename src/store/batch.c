@@ -164,8 +164,7 @@ commit_are_steps(struct slice steps)
         memcpy(&head, steps.data, sizeof head);
         steps = slice_skip(steps, sizeof head);
         size_t length = (size_t)head.key_length + head.value_length;
-        if (head.verb > COMMIT_PUT_ELSEWHERE || row_traits(head.kind) == NULL ||
-            length > steps.length)
+        if (head.verb > COMMIT_OWN_VERB || row_traits(head.kind) == NULL || length > steps.length)
             return false;
         steps = slice_skip(steps, length);
     }

@@ -13,7 +13,7 @@
 #include "base/metrics.h"
 #include "fiber/fiber.h"
 #include "fiber/loop.h"
-#include "store/store.h"
+#include "store/admin.h"
 
 /* One writer, as the engine sees it. Comparing guards is not enough to keep prefix order: a batch
  * that wants to raise 5 to 6 may be refused because somebody else did just that, and the next of
@@ -58,9 +58,9 @@ struct commit_step {
 };
 /* Takes the next step from the front of *steps; false at the end. */
 bool commit_next_step(struct slice *steps, struct commit_step *step);
-/* For an engine that keeps steps as they are (machines of one byte order read them): a verb of its
- * own, for a row that it has put already; writing a step; are these bytes steps? */
-#define COMMIT_PUT_ELSEWHERE ((enum batch_verb)(BATCH_DELETE_RANGE + 1))
+/* For an engine that keeps steps as they are (machines of one byte order read them), perhaps with
+ * one verb of its own among them: writing a step; are these bytes steps? */
+#define COMMIT_OWN_VERB ((enum batch_verb)(BATCH_DELETE_RANGE + 1))
 void commit_append_step(struct buffer *buffer, const struct commit_step *step);
 bool commit_are_steps(struct slice steps);
 
@@ -73,8 +73,18 @@ void commit_answer(struct commit *commit);
 /* All of a list, linked by their messages; empties it. Each loop is woken once. */
 void commit_answer_all(struct list *commits);
 
+/* What operators can do with the stores of an engine (admin.h); NULL: it cannot. */
+struct store_admin {
+    struct error *(*backup)(struct store *store, const char *folder, struct arena *arena);
+    const char *(*damage)(const struct store *store, struct arena *arena);
+    bool (*is_restored)(const struct store *store);
+    struct error *(*set_caught_up)(struct store *store, struct arena *arena);
+};
+
 struct store_engine {
     const char *name;
+    bool (*is_alone)(const struct store *store); /* admin.h */
+    const struct store_admin *admin;             /* NULL: nothing of it */
     /* Queues a commit; never yields, never refuses, never calls done before it has returned.
      * Commits that one loop submits for one partition are performed in that order; a commit that
      * is doomed is not performed. All that wait may share one sync. A local log that failed answers

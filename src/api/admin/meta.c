@@ -3,6 +3,7 @@
 #include "cadenza/admin/v1/service.pb-c.h"
 #include "engine/engine.h"
 #include "grpc/health/v1/health.pb-c.h"
+#include "store/admin.h"
 #include "uber/cadence/admin/v1/service.pb-c.h"
 #include "uber/cadence/api/v1/service_meta.pb-c.h"
 #include "uber/cadence/api/v1/service_workflow.pb-c.h"
@@ -23,11 +24,11 @@ phase_of(const struct api *api)
 struct error *
 api_health(struct rpc_call *call)
 {
-    const struct api_store_port *store = &api_of(call)->options.store;
+    struct store *store = api_of(call)->options.store;
     API(HealthResponse) *response = (API(HealthResponse) *)call->response;
     response->ok = phase_of(api_of(call)) == SERVER_READY;
     response->message = response->ok ? "OK" : "ShuttingDown";
-    const char *damage = store->damage == NULL ? NULL : store->damage(store->context, call->arena);
+    const char *damage = store == NULL ? NULL : store_damage(store, call->arena);
     if (response->ok && damage != NULL)
         response->message = (char *)damage;
     return NULL;
@@ -132,13 +133,13 @@ api_describe_cluster(struct rpc_call *call)
 struct error *
 api_backup(struct rpc_call *call)
 {
-    const struct api_store_port *store = &api_of(call)->options.store;
+    struct store *store = api_of(call)->options.store;
     const STORE_API(BackupRequest) *request = (const STORE_API(BackupRequest) *)call->request;
-    if (store->backup == NULL)
+    if (store == NULL)
         return error_new(call->arena, ERR_BAD_REQUEST, "This server's store cannot make backups.");
     if (request->folder[0] != '/')
         return error_new(call->arena, ERR_BAD_REQUEST,
                          "folder: '%s' is not an absolute path on the server's machine.",
                          request->folder);
-    return store->backup(store->context, request->folder, call->arena);
+    return store_backup(store, request->folder, call->arena);
 }

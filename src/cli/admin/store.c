@@ -3,7 +3,7 @@
 
 #include "base/check.h"
 #include "cli/base/inside.h"
-#include "store/rocks/rocks.h"
+#include "store/open/open.h"
 
 #define DATA_DEFAULT "./data"
 
@@ -13,6 +13,16 @@ data_folder(const struct cli_call *call)
     return call->data != NULL ? call->data : DATA_DEFAULT;
 }
 
+/* The driver of stores that lie in a folder. */
+static const struct store_driver *
+driver_of(struct arena *arena)
+{
+    const struct store_driver *driver = NULL;
+    struct error *err = store_driver_find(&store_drivers, STORE_EMBEDDED, arena, &driver);
+    check(err == NULL && driver->info != NULL && driver->verify != NULL && driver->restore != NULL);
+    return driver;
+}
+
 static const char *
 yes_or_no(bool value)
 {
@@ -20,7 +30,7 @@ yes_or_no(bool value)
 }
 
 static void
-print_info_table(const struct rocks_info *info)
+print_info_table(const struct store_info *info)
 {
     cli_print("cluster        %s\nshards         %u\nformat         %u\nwrites         %llu\n",
               info->cluster_name, info->shard_count, info->format,
@@ -48,7 +58,7 @@ print_info_table(const struct rocks_info *info)
 }
 
 static json_t *
-info_json(const struct rocks_info *info)
+info_json(const struct store_info *info)
 {
     json_t *kinds = json_object(), *levels = json_array();
     for (size_t i = 0; i < info->kind_count; i++)
@@ -73,8 +83,8 @@ info_json(const struct rocks_info *info)
 struct error *
 cli_store_info(struct cli_call *call)
 {
-    struct rocks_info info;
-    struct error *err = rocks_info(data_folder(call), call->arena, &info);
+    struct store_info info;
+    struct error *err = driver_of(call->arena)->info(data_folder(call), call->arena, &info);
     if (err != NULL)
         return err;
     if (call->as_json)
@@ -87,19 +97,19 @@ cli_store_info(struct cli_call *call)
 struct error *
 cli_store_check(struct cli_call *call)
 {
-    struct rocks_check result;
-    struct error *err = rocks_check(data_folder(call), call->arena, &result);
+    struct store_check result;
+    struct error *err = driver_of(call->arena)->verify(data_folder(call), call->arena, &result);
     if (err != NULL)
         return err;
     if (call->as_json) {
         json_t *problems = json_array();
-        for (uint64_t i = 0; i < result.problems && i < ROCKS_PROBLEMS_MAX; i++)
+        for (uint64_t i = 0; i < result.problems && i < STORE_PROBLEMS_MAX; i++)
             json_array_append_new(problems, json_string(result.sentence[i]));
         cli_print_json(json_pack("{s:I, s:I, s:I, s:o}", "rows", (json_int_t)result.rows,
                                  "partitions", (json_int_t)result.partitions, "problems",
                                  (json_int_t)result.problems, "sentences", problems));
     } else {
-        for (uint64_t i = 0; i < result.problems && i < ROCKS_PROBLEMS_MAX; i++)
+        for (uint64_t i = 0; i < result.problems && i < STORE_PROBLEMS_MAX; i++)
             cli_print("%s\n", result.sentence[i]);
         cli_print("%llu rows in %llu partitions, %llu problems\n", (unsigned long long)result.rows,
                   (unsigned long long)result.partitions, (unsigned long long)result.problems);
@@ -112,7 +122,7 @@ struct error *
 cli_restore(struct cli_call *call)
 {
     const char *data = data_folder(call);
-    struct error *err = rocks_restore(call->words[0], data, call->arena);
+    struct error *err = driver_of(call->arena)->restore(call->words[0], data, call->arena);
     if (err == NULL)
         cli_print("%s is a data folder made from %s; start a server on it with --data %s\n", data,
                   call->words[0], data);

@@ -78,6 +78,8 @@ life_begin(struct life *life, struct sim_host *host)
     host->store_handle = memory_handle(life->store);
     host->has_store = true;
     bool is_alone = host->sim->is_group || host->sim->count == 1; /* on its store */
+    if (!is_alone)
+        memory_base_share(host->base);
     struct server_options options = {
         .config = life->config,
         .dynamic = life->dynamic,

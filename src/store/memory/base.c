@@ -92,6 +92,12 @@ memory_base_lost(const struct memory_base *base)
 }
 
 void
+memory_base_share(struct memory_base *base)
+{
+    base->is_shared = true;
+}
+
+void
 memory_base_break(struct memory_base *base)
 {
     base->is_broken = true;

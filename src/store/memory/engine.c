@@ -218,8 +218,16 @@ memory_close(struct store *shared)
     memory_free(store);
 }
 
+static bool
+memory_is_alone(const struct store *opened)
+{
+    const struct memory_store *store = container_of(opened, struct memory_store, store);
+    return !store->base->is_shared;
+}
+
 static const struct store_engine engine = {
     .name = "memory",
+    .is_alone = memory_is_alone,
     .submit = memory_submit,
     .guard = memory_guard,
     .get = memory_get,

@@ -69,6 +69,7 @@ struct memory_base {
     uint64_t commits;
     uint64_t points;
     uint64_t landed, lost; /* in crashes */
+    bool is_shared;        /* by several hosts */
     bool is_broken;
     struct memory_watch watch;
 };

@@ -51,6 +51,9 @@ void memory_base_watch(struct memory_base *base, struct memory_watch watch);
 void memory_base_break(struct memory_base *base);
 void memory_base_repair(struct memory_base *base);
 
+/* Several hosts may have it open from now on: no store on it is alone. */
+void memory_base_share(struct memory_base *base);
+
 /* Opens a store for the calling host (or the linux process), on the current loop. */
 struct store *memory_open(struct memory_base *base);
 /* To be called when the host that opened `store` has crashed: decides what of its writes in flight

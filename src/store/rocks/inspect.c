@@ -19,7 +19,7 @@ struct inspection {
     struct arena *scratch; /* of one row */
     struct folder *folder;
     bool is_check;
-    struct rocks_check *result;
+    struct store_check *result;
     struct setup setup;
     struct tables tables;
     struct fresh *fresh;    /* what the ledger has */
@@ -34,7 +34,7 @@ static void
 complain(struct inspection *inspection, const char *format, ...)
 {
     inspection->result->problems++;
-    if (inspection->sentences.count >= ROCKS_PROBLEMS_MAX)
+    if (inspection->sentences.count >= STORE_PROBLEMS_MAX)
         return;
     va_list arguments;
     va_start(arguments, format);
@@ -105,7 +105,7 @@ judge_row(struct inspection *inspection, unsigned family, struct slice key, stru
 static void
 inspect_row(struct inspection *inspection, unsigned family, struct slice key, struct slice value)
 {
-    struct rocks_info *info = &inspection->result->info;
+    struct store_info *info = &inspection->result->info;
     check(info->kind_count == ROW_KIND_END);
     if (key.length > 0 && key.data[0] < info->kind_count) {
         info->kinds[key.data[0]].rows++;
@@ -163,7 +163,7 @@ inspect_family(struct inspection *inspection, unsigned family)
 static void
 inspect_levels(struct inspection *inspection, unsigned family)
 {
-    struct rocks_info *info = &inspection->result->info;
+    struct store_info *info = &inspection->result->info;
     rocksdb_column_family_metadata_t *traits = rocksdb_get_column_family_metadata_cf(
         inspection->tables.db, inspection->tables.family[family]);
     size_t count = rocksdb_column_family_metadata_get_level_count(traits);
@@ -174,7 +174,7 @@ inspect_levels(struct inspection *inspection, unsigned family)
         uint64_t files = rocksdb_level_metadata_get_file_count(level);
         if (files > 0)
             info->levels[info->level_count++] =
-                (struct rocks_level){.family = layout_family_name(family),
+                (struct store_level){.family = layout_family_name(family),
                                      .level = rocksdb_level_metadata_get_level(level),
                                      .files = files,
                                      .bytes = rocksdb_level_metadata_get_size(level)};
@@ -189,7 +189,7 @@ inspect_levels(struct inspection *inspection, unsigned family)
 static struct error *
 inspect_large(struct inspection *inspection)
 {
-    struct rocks_info *info = &inspection->result->info;
+    struct store_info *info = &inspection->result->info;
     struct large_stats traits = large_count(&inspection->tables);
     info->large_files = traits.files;
     info->large_bytes = traits.bytes;
@@ -200,10 +200,10 @@ inspect_large(struct inspection *inspection)
 static void
 info_init(struct inspection *inspection)
 {
-    struct rocks_info *info = &inspection->result->info;
+    struct store_info *info = &inspection->result->info;
     const struct folder_identity *identity = &inspection->folder->identity;
     struct arena *arena = inspection->arena;
-    *info = (struct rocks_info){.format = identity->format,
+    *info = (struct store_info){.format = identity->format,
                                 .cluster_name = arena_text(arena, identity->cluster_name),
                                 .shard_count = identity->shard_count,
                                 .is_restored = identity->is_restored,
@@ -221,7 +221,7 @@ static bool
 inspect_logs(struct inspection *inspection)
 {
     struct wal_report logs;
-    struct rocks_info *info = &inspection->result->info;
+    struct store_info *info = &inspection->result->info;
     struct error *err = wal_judge(inspection->folder, inspection->arena, &logs);
     if (err != NULL && inspection->is_check)
         complain(inspection, "%s", err->message);
@@ -283,7 +283,7 @@ inspect(void *argument)
 
 static struct error *
 inspect_folder(struct folder *folder, bool is_check, struct arena *arena,
-               struct rocks_check *result)
+               struct store_check *result)
 {
     struct inspection inspection = {
         .arena = arena, .folder = folder, .is_check = is_check, .result = result};
@@ -302,10 +302,10 @@ inspect_folder(struct folder *folder, bool is_check, struct arena *arena,
 }
 
 static struct error *
-inspection_run(const char *path, bool is_check, struct arena *arena, struct rocks_check *result)
+inspection_run(const char *path, bool is_check, struct arena *arena, struct store_check *result)
 {
     struct folder *folder;
-    *result = (struct rocks_check){.rows = 0};
+    *result = (struct store_check){.rows = 0};
     struct error *err = folder_open(path, NULL, arena, &folder);
     if (err != NULL)
         return err;
@@ -317,7 +317,7 @@ inspection_run(const char *path, bool is_check, struct arena *arena, struct rock
 struct error *
 inspect_backup(const char *path, const struct folder_identity *identity, struct arena *arena)
 {
-    struct rocks_check result = {.rows = 0};
+    struct store_check result = {.rows = 0};
     struct folder folder = {.path = arena_text(arena, path),
                             .database = folder_join(arena, path, "rocks"),
                             .identity = *identity};
@@ -332,16 +332,16 @@ inspect_backup(const char *path, const struct folder_identity *identity, struct 
 }
 
 struct error *
-rocks_info(const char *path, struct arena *arena, struct rocks_info *info)
+rocks_info(const char *path, struct arena *arena, struct store_info *info)
 {
-    struct rocks_check result;
+    struct store_check result;
     struct error *err = inspection_run(path, false, arena, &result);
     *info = result.info;
     return err;
 }
 
 struct error *
-rocks_check(const char *path, struct arena *arena, struct rocks_check *result)
+rocks_check(const char *path, struct arena *arena, struct store_check *result)
 {
     return inspection_run(path, true, arena, result);
 }

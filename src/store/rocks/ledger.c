@@ -40,6 +40,9 @@
 #define SETTLE_CHUNK (1U << 20)  /* when nobody waits for a group */
 #define ROW_BYTES    64          /* what a row counts for beside its bytes, as in shelf.c */
 
+/* A step of our own, for a row that is in the tables already. */
+#define PUT_ELSEWHERE COMMIT_OWN_VERB
+
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "numbers are copied as they are");
 
 /* --- records ---------------------------------------------------------------------------------- */
@@ -61,7 +64,7 @@ append_put(struct rocks *rocks, const struct fresh_location *location,
         commit_append_step(record, step);
         return;
     }
-    struct commit_step elsewhere = {COMMIT_PUT_ELSEWHERE, step->kind, step->key, slice_of(NULL, 0)};
+    struct commit_step elsewhere = {PUT_ELSEWHERE, step->kind, step->key, slice_of(NULL, 0)};
     commit_append_step(record, &elsewhere);
     buffer_clear(key);
     layout_append(key, step->kind, location->partition_key, step->key);

@@ -12,8 +12,24 @@
 
 static void rocks_close(struct store *store);
 
+/* The folder is locked. */
+static bool
+is_alone(const struct store *store)
+{
+    return true;
+}
+
+static const struct store_admin rocks_admin = {
+    .backup = rocks_backup,
+    .damage = rocks_damage,
+    .is_restored = rocks_is_restored,
+    .set_caught_up = rocks_set_caught_up,
+};
+
 static const struct store_engine rocks_engine = {
-    .name = "rocks",
+    .name = ROCKS_NAME,
+    .is_alone = is_alone,
+    .admin = &rocks_admin,
     .submit = committer_submit,
     .guard = read_guard,
     .get = read_row,

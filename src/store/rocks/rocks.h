@@ -16,7 +16,9 @@
 
 #include "base/log.h"
 #include "base/metrics.h"
-#include "store/store.h"
+#include "store/admin.h"
+
+#define ROCKS_NAME "embedded"
 
 struct rocks_options {
     const char *path;            /* folder; made if missing */
@@ -87,50 +89,13 @@ must_use struct error *rocks_set_caught_up(struct store *store, struct arena *ar
 
 /* --- looking into a stopped folder ------------------------------------------------------------ */
 
-struct rocks_kind_count {
-    const char *name; /* of the row kind; "guard" for guards */
-    uint64_t rows;
-    uint64_t bytes; /* of keys and values */
-};
-struct rocks_level {
-    const char *family;
-    int level;
-    uint64_t files;
-    uint64_t bytes;
-};
-struct rocks_info {
-    unsigned format;
-    const char *cluster_name;
-    uint32_t shard_count;
-    bool is_restored;
-    bool was_closed; /* the last process closed it; else its log is replayed at the next opening */
-    uint64_t log_files, log_bytes;
-    uint64_t torn_bytes; /* of a last write that never finished: the next start sets it aside */
-    const char *note;    /* that in a sentence, for people; NULL: none */
-    uint64_t table_files, table_bytes;
-    uint64_t large_files, large_bytes; /* with values that are in no table */
-    uint64_t large_dead_bytes;         /* of these: whose rows are gone */
-    uint64_t sequence;                 /* writes since the beginning */
-    struct rocks_level *levels;
-    size_t level_count;
-    struct rocks_kind_count *kinds; /* in order of their numbers, guards first */
-    size_t kind_count;
-};
 /* Reads a folder that no process has open; changes nothing in it. Yields. Errors: as rocks_open. */
-must_use struct error *rocks_info(const char *path, struct arena *arena, struct rocks_info *info);
+must_use struct error *rocks_info(const char *path, struct arena *arena, struct store_info *info);
 
-#define ROCKS_PROBLEMS_MAX 100
-struct rocks_check {
-    struct rocks_info info;
-    uint64_t rows;         /* looked at */
-    uint64_t partitions;   /* with a guard */
-    uint64_t problems;     /* how many in all */
-    const char **sentence; /* the first ROCKS_PROBLEMS_MAX of them */
-};
 /* Walks everything: every block's checksum, every log record, every key (its kind, its partition,
  * the partition's guard). Problems are results, not errors. Yields; takes as long as reading all
  * files. Errors: as rocks_info. */
 must_use struct error *rocks_check(const char *path, struct arena *arena,
-                                   struct rocks_check *check);
+                                   struct store_check *check);
 
 #endif

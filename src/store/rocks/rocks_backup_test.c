@@ -203,7 +203,7 @@ run_restore_over(struct rocks_fixture *rocks_fixture)
     err = rocks_open(&options, rocks_fixture->arena, &store);
     EXPECT_KIND(err, ERR_BAD_REQUEST);
     EXPECT(strstr(err->message, "that did not finish: remove it and restore again") != NULL);
-    struct rocks_info info;
+    struct store_info info;
     EXPECT_KIND(rocks_info(rocks_fixture->data, rocks_fixture->arena, &info), ERR_BAD_REQUEST);
     char *third = arena_format(rocks_fixture->arena, "%s/third", rocks_fixture->folder);
     EXPECT_KIND(rocks_restore(rocks_fixture->data, third, rocks_fixture->arena), ERR_BAD_REQUEST);

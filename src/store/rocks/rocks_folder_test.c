@@ -103,7 +103,7 @@ run_not_ours(struct rocks_fixture *rocks_fixture)
     expect_refused(rocks_fixture, &options, ERR_BAD_REQUEST, "it holds \"letter.txt\"");
     EXPECT(access(arena_format(rocks_fixture->arena, "%s/cadenza.lock", rocks_fixture->data),
                   F_OK) != 0);
-    struct rocks_info info;
+    struct store_info info;
     EXPECT_KIND(rocks_info(rocks_fixture->data, rocks_fixture->arena, &info), ERR_BAD_REQUEST);
     unlink(letter);
     failed = mkdir(arena_format(rocks_fixture->arena, "%s/lost+found", rocks_fixture->data), 0700);
@@ -129,9 +129,9 @@ run_lock(struct rocks_fixture *rocks_fixture)
     EXPECT_OK(rocks_open(&options, rocks_fixture->arena, &store));
     char *words = arena_format(rocks_fixture->arena, "is in use by process %ld", (long)getpid());
     expect_refused(rocks_fixture, &options, ERR_BUSY, words);
-    struct rocks_info info;
+    struct store_info info;
     EXPECT_KIND(rocks_info(rocks_fixture->data, rocks_fixture->arena, &info), ERR_BUSY);
-    struct rocks_check check;
+    struct store_check check;
     EXPECT_KIND(rocks_check(rocks_fixture->data, rocks_fixture->arena, &check), ERR_BUSY);
     store_close(store);
     make_and_close(rocks_fixture);
@@ -335,7 +335,7 @@ TEST(rocks_damage, a_database_that_is_gone_is_not_made_anew)
 
 struct looking {
     struct crash_fixture *crash_fixture;
-    struct rocks_check check;
+    struct store_check check;
     struct error *err;
 };
 
@@ -365,7 +365,7 @@ TEST(rocks_look, a_check_of_a_killed_store_finds_all_good_and_writes_nothing)
     EXPECT_OK(looking.err);
     EXPECT_EQ(looking.check.problems, 0);
     EXPECT_EQ(looking.check.partitions, 4);
-    const struct rocks_info *info = &looking.check.info;
+    const struct store_info *info = &looking.check.info;
     EXPECT(info->format == 2 && info->shard_count == 16 && !info->was_closed && !info->is_restored);
     EXPECT_TEXT(info->cluster_name, "cluster0");
     EXPECT(info->log_files > 0 && info->log_bytes > 0 && info->table_files > 0);
@@ -484,7 +484,7 @@ run_bad_ledger(struct rocks_fixture *rocks_fixture)
         struct error *err = rocks_open(&options, rocks_fixture->arena, &store);
         EXPECT_KIND(err, ERR_CORRUPT);
         EXPECT(strstr(err->message, "row 258 of the ledger is no group of commits") != NULL);
-        struct rocks_check check;
+        struct store_check check;
         EXPECT_OK(rocks_check(rocks_fixture->data, rocks_fixture->arena, &check));
         EXPECT_EQ(check.problems, 1);
         EXPECT(strstr(check.sentence[0], "row 258 of the ledger") != NULL);
@@ -512,7 +512,7 @@ run_large_flip(struct rocks_fixture *rocks_fixture)
     char *file = rocks_fixture_find_file(rocks_fixture->arena, rocks_fixture->data, ".blob");
     flip_byte(file, size_of(file) * 3 / 4);
 
-    struct rocks_check result;
+    struct store_check result;
     EXPECT_OK(rocks_check(rocks_fixture->data, rocks_fixture->arena, &result));
     EXPECT_EQ(result.problems, 1);
     EXPECT(strstr(result.sentence[0], "cannot be read to its end") != NULL);

@@ -59,13 +59,13 @@ TEST(rocks_log, a_bad_header_is_damage)
 static void
 expect_note(struct rocks_fixture *rocks_fixture, const struct wal_copy *log)
 {
-    struct rocks_check check;
+    struct store_check check;
     EXPECT_OK(rocks_check(rocks_fixture->data, rocks_fixture->arena, &check));
     EXPECT_EQ(check.problems, 0);
     EXPECT(check.info.torn_bytes > 0 && check.info.torn_bytes < log->size);
     EXPECT(strstr(check.info.note, "ends in an unfinished write of ") != NULL);
     EXPECT_EQ(check.info.kinds[ROW_RUN].rows, WAL_ROWS);
-    struct rocks_info info;
+    struct store_info info;
     EXPECT_OK(rocks_info(rocks_fixture->data, rocks_fixture->arena, &info));
     EXPECT_EQ(info.torn_bytes, check.info.torn_bytes);
     EXPECT_EQ(wal_size(log->path), (long)log->size);
@@ -87,7 +87,7 @@ run_torn(struct rocks_fixture *rocks_fixture, size_t zeros, size_t cut)
     EXPECT_EQ(rocks_fixture_count(rocks_fixture, store, PARTITION_OF_SHARD(1), ROW_RUN), WAL_ROWS);
     store_close(store);
     EXPECT(access(arena_format(rocks_fixture->arena, "%s/torn", rocks_fixture->data), F_OK) == 0);
-    struct rocks_info info;
+    struct store_info info;
     EXPECT_OK(rocks_info(rocks_fixture->data, rocks_fixture->arena, &info));
     EXPECT(info.torn_bytes == 0 && info.note == NULL);
 }
@@ -118,11 +118,11 @@ run_no_log(struct rocks_fixture *rocks_fixture)
     wal_make(rocks_fixture, 0, &log);
     rocks_fixture_shell(
         arena_format(rocks_fixture->arena, "rm '%s'/rocks/*.log", rocks_fixture->data));
-    struct rocks_check check;
+    struct store_check check;
     EXPECT_OK(rocks_check(rocks_fixture->data, rocks_fixture->arena, &check));
     EXPECT_EQ(check.problems, 1);
     EXPECT(strstr(check.sentence[0], "is missing") != NULL);
-    struct rocks_info info;
+    struct store_info info;
     EXPECT_KIND(rocks_info(rocks_fixture->data, rocks_fixture->arena, &info), ERR_CORRUPT);
 }
 
@@ -203,7 +203,7 @@ expect_cut_refused(struct rocks_fixture *rocks_fixture, const char *path, size_t
     struct error *err = rocks_open(&options, rocks_fixture->arena, &store);
     EXPECT_KIND(err, ERR_CORRUPT);
     EXPECT(strstr(err->message, ".log was cut: it ends before row ") != NULL);
-    struct rocks_check check;
+    struct store_check check;
     EXPECT_OK(rocks_check(rocks_fixture->data, rocks_fixture->arena, &check));
     EXPECT_EQ(check.problems, 1);
 }
@@ -238,7 +238,7 @@ run_torn_behind_mark(struct rocks_fixture *rocks_fixture)
     struct store *store = rocks_fixture_open(rocks_fixture);
     EXPECT_EQ(rocks_fixture_count(rocks_fixture, store, PARTITION_OF_SHARD(1), ROW_RUN), 199);
     store_close(store);
-    EXPECT_OK(rocks_check(rocks_fixture->data, rocks_fixture->arena, &(struct rocks_check){0}));
+    EXPECT_OK(rocks_check(rocks_fixture->data, rocks_fixture->arena, &(struct store_check){0}));
     failed = truncate(mark, 10);
     check(failed == 0);
     store_close(rocks_fixture_open(rocks_fixture));

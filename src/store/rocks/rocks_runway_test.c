@@ -73,7 +73,7 @@ run_zeros_behind(struct rocks_fixture *rocks_fixture)
         EXPECT_OK(inspect(rocks_fixture, rocks_fixture->arena, &report));
         EXPECT(report.torn_file == NULL && report.gap_file == NULL && report.records > WAL_ROWS);
     }
-    struct rocks_check check;
+    struct store_check check;
     EXPECT_OK(rocks_check(rocks_fixture->data, rocks_fixture->arena, &check));
     EXPECT(check.problems == 0 && check.info.note == NULL);
     expect_rows(rocks_fixture, WAL_ROWS + 1);

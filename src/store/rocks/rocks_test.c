@@ -98,7 +98,7 @@ run_load(struct rocks_fixture *rocks_fixture)
     load.store = rocks_fixture_open(rocks_fixture);
     EXPECT_TEXT(load_verify(load.store, 8, load.acked, rocks_fixture->arena), NULL);
     store_close(load.store);
-    struct rocks_check check;
+    struct store_check check;
     EXPECT_OK(rocks_check(rocks_fixture->data, rocks_fixture->arena, &check));
     EXPECT_EQ(check.problems, 0);
     EXPECT_EQ(check.partitions, 8);
