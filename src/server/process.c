@@ -23,7 +23,7 @@
 #include "net/http.h"
 #include "server/server.h"
 #include "store/open/open.h"
-#include "visibility/visibility.h"
+#include "visibility/open/open.h"
 
 #define CONFIG_BYTES_MAX (4u * 1024 * 1024)
 #define LEVEL_KEY_MAX    64
@@ -179,17 +179,11 @@ open_store(struct process *process)
     return store_open(&store_drivers, STORE_EMBEDDED, &settings, process->arena, &process->store);
 }
 
-/* Beside the store, in the same folder: it can be rebuilt from the store. */
 static struct error *
 open_visibility(struct process *process)
 {
-    struct visibility_options options = {
-        .path = arena_format(process->arena, "%s/visibility.sqlite",
-                             config_text(process->config, EMBEDDED "path")),
-        .log = &process->log,
-        .metrics = process->metrics,
-    };
-    return visibility_open_sqlite(&options, process->arena, &process->visibility);
+    const struct visibility_settings settings = {process->config, &process->log, process->metrics};
+    return visibility_open(VISIBILITY_EMBEDDED, &settings, process->arena, &process->visibility);
 }
 
 static struct error *
