@@ -45,3 +45,35 @@ message_is_same_name(const char *one, const char *other)
             return true;
     }
 }
+
+void *
+message_new_like(struct arena *arena, const ProtobufCMessageDescriptor *type, const void *fields)
+{
+    char *message = message_new(arena, type);
+    memcpy(message + sizeof(ProtobufCMessage), (const char *)fields + sizeof(ProtobufCMessage),
+           type->sizeof_message - sizeof(ProtobufCMessage));
+    for (unsigned i = 0; i < type->n_fields; i++) {
+        const ProtobufCFieldDescriptor *field = &type->fields[i];
+        bool is_text = field->type == PROTOBUF_C_TYPE_STRING &&
+                       field->label != PROTOBUF_C_LABEL_REPEATED &&
+                       (field->flags & PROTOBUF_C_FIELD_FLAG_ONEOF) == 0;
+        const char **text = (const char **)(message + field->offset);
+        if (is_text && *text == NULL)
+            *text = field->default_value;
+    }
+    return message;
+}
+
+void *
+message_new_around(struct arena *arena, const ProtobufCMessageDescriptor *type,
+                   const ProtobufCMessage *arm)
+{
+    char *message = message_new(arena, type);
+    unsigned i = 0;
+    while (i < type->n_fields && type->fields[i].descriptor != arm->descriptor)
+        i++;
+    check(i < type->n_fields && (type->fields[i].flags & PROTOBUF_C_FIELD_FLAG_ONEOF) != 0);
+    memcpy(message + type->fields[i].offset, &arm, sizeof arm);
+    *(uint32_t *)(message + type->fields[i].quantifier_offset) = type->fields[i].id;
+    return message;
+}

@@ -35,6 +35,19 @@
 /* A new message of `type` in `arena`, every field unset. */
 must_use void *message_new(struct arena *arena, const ProtobufCMessageDescriptor *type);
 
+/* The same with some fields set, by designated initialisers; names.h has it for each package:
+ *   API_NEW(arena, workflow_execution, .workflow_id = "order-7")
+ * The struct is what the message's generated reader returns, which messages inside of others lack:
+ * those need message_new. */
+#define MESSAGE_NEW(arena, name, ...)                                                              \
+    ((__typeof__(name##__unpack(NULL, 0, NULL)))message_new_like(                                  \
+        (arena), &name##__descriptor, &(__typeof__(*name##__unpack(NULL, 0, NULL))){__VA_ARGS__}))
+
+/* Behind the macro: takes the fields of `fields`, a struct of the type; a string that is NULL is
+ * unset. */
+must_use void *message_new_like(struct arena *arena, const ProtobufCMessageDescriptor *type,
+                                const void *fields);
+
 /* Decodes `bytes` as a message of `type` into `arena`; *out is a pointer to its struct. Error:
  * ERR_BAD_REQUEST, whose message begins with the path of the field that is wrong, for example
  * "RegisterDomainRequest.data[2].key: not valid UTF-8". *out is untouched then. */
@@ -65,6 +78,10 @@ must_use struct slice message_encode(struct arena *arena, const ProtobufCMessage
 
 /* A deep copy, for those who need it longer, or want to write to it. NULL gives NULL. */
 void *message_copy(struct arena *arena, const ProtobufCMessage *message);
+
+/* A new message of `type` whose oneof holds `arm`, in the first field that has its type. */
+must_use void *message_new_around(struct arena *arena, const ProtobufCMessageDescriptor *type,
+                                  const ProtobufCMessage *arm);
 
 /* The field with this number, or NULL. */
 const ProtobufCFieldDescriptor *message_find_field(const ProtobufCMessageDescriptor *type,

@@ -37,6 +37,29 @@ TEST(message, what_was_encoded_is_decoded)
     EXPECT(slice_equal(message_encode(arena, &again->base), bytes));
 }
 
+TEST(message, one_that_is_made_with_some_fields_has_the_others_unset)
+{
+    scoped(arena_drop) struct arena *arena = arena_new(0);
+    API(StartWorkflowExecutionRequest) *request =
+        API_NEW(arena, start_workflow_execution_request, .workflow_id = "wf",
+                .task_list = API_NEW(arena, task_list, .name = "work"));
+    EXPECT(request->base.descriptor == API_TYPE(start_workflow_execution_request));
+    EXPECT_TEXT(request->workflow_id, "wf");
+    EXPECT_TEXT(request->domain, "");
+    EXPECT_TEXT(request->task_list->name, "work");
+    EXPECT(request->workflow_type == NULL);
+    EXPECT_EQ(message_encode(arena, &API_NEW(arena, payload)->base).length, 0);
+}
+
+TEST(message, a_decision_is_made_around_its_attributes)
+{
+    scoped(arena_drop) struct arena *arena = arena_new(0);
+    API(Decision) *decision = API_DECISION(arena, start_timer, .timer_id = "t");
+    EXPECT_EQ(decision->attributes_case,
+              API_VALUE(DECISION__ATTRIBUTES_START_TIMER_DECISION_ATTRIBUTES));
+    EXPECT_TEXT(decision->start_timer_decision_attributes->timer_id, "t");
+}
+
 TEST(message, of_a_lent_request_only_the_bytes_stay_where_they_are)
 {
     scoped(arena_drop) struct arena *arena = arena_new(0);

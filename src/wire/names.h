@@ -3,6 +3,9 @@
  *   API(DescribeDomainRequest) *request    the struct of uber.cadence.api.v1.DescribeDomainRequest
  *   API_TYPE(describe_domain_request)      its descriptor, for message.h
  *   API_VALUE(DOMAIN_STATUS__DOMAIN_STATUS_DELETED)   a number of an enum
+ *   API_NEW(arena, describe_domain_request, .name = "orders")   one with these fields (message.h)
+ *   API_DECISION(arena, start_timer, .timer_id = "t")   a decision whose attributes have these
+ *   API_EVENT(arena, timer_fired, .timer_id = "t")   the same of an event
  *
  * The same for the other packages. The struct itself comes from the generated header of its file,
  * for example "uber/cadence/api/v1/service_domain.pb-c.h". */
@@ -24,5 +27,21 @@
 #define STORED(name)      Cadenza__Storage__V1__##name
 #define STORED_TYPE(name) (&cadenza__storage__v1__##name##__descriptor)
 #define STORE_API(name)   Cadenza__Admin__V1__##name
+
+#define API_NEW(arena, name, ...) MESSAGE_NEW(arena, uber__cadence__api__v1__##name, __VA_ARGS__)
+#define API_DECISION(arena, kind, ...)                                                             \
+    ((API(Decision) *)message_new_around(                                                          \
+        (arena), API_TYPE(decision),                                                               \
+        &API_NEW(arena, kind##_decision_attributes, __VA_ARGS__)->base))
+#define API_EVENT(arena, kind, ...)                                                                \
+    ((API(HistoryEvent) *)message_new_around(                                                      \
+        (arena), API_TYPE(history_event),                                                          \
+        &API_NEW(arena, kind##_event_attributes, __VA_ARGS__)->base))
+#define ADMIN_NEW(arena, name, ...)                                                                \
+    MESSAGE_NEW(arena, uber__cadence__admin__v1__##name, __VA_ARGS__)
+#define GOOGLE_NEW(arena, name, ...) MESSAGE_NEW(arena, google__protobuf__##name, __VA_ARGS__)
+#define STORED_NEW(arena, name, ...) MESSAGE_NEW(arena, cadenza__storage__v1__##name, __VA_ARGS__)
+
+#define STORE_API_NEW(arena, name, ...) MESSAGE_NEW(arena, cadenza__admin__v1__##name, __VA_ARGS__)
 
 #endif

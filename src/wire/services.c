@@ -112,6 +112,22 @@ wire_method_find(struct slice path, struct wire_method *method)
     return false;
 }
 
+bool
+wire_method_find_request(const ProtobufCMessageDescriptor *type, struct wire_method *method)
+{
+    size_t before = 0;
+    for (size_t i = 0; i < array_length(services); i++) {
+        for (unsigned j = 0; j < services[i]->n_methods; j++) {
+            if (services[i]->methods[j].input == type) {
+                *method = method_of(services[i], j, before);
+                return true;
+            }
+        }
+        before += services[i]->n_methods;
+    }
+    return false;
+}
+
 void
 wire_method_path(const struct wire_method *method, char *room, size_t size)
 {

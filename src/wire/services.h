@@ -26,6 +26,10 @@ struct wire_method wire_method_at(size_t index);
 /* The method of a path as in ":path", "/uber.cadence.api.v1.DomainAPI/DescribeDomain". False: no
  * such service or method. */
 must_use bool wire_method_find(struct slice path, struct wire_method *method);
+/* The method that takes this type; true for each request but Health's, which two of them take (the
+ * first counts). False: no method takes it. */
+must_use bool wire_method_find_request(const ProtobufCMessageDescriptor *type,
+                                       struct wire_method *method);
 /* The path of a method into `room` of `size` bytes, which must be enough (WIRE_PATH_SIZE is). */
 #define WIRE_PATH_SIZE 128
 void wire_method_path(const struct wire_method *method, char *room, size_t size);

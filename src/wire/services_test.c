@@ -38,6 +38,17 @@ TEST(services, every_method_is_found_under_its_own_index)
     }
 }
 
+TEST(services, a_method_is_found_by_its_request_but_for_the_second_one_of_health)
+{
+    for (size_t i = 0; i < wire_method_count(); i++) {
+        struct wire_method method = wire_method_at(i), found;
+        EXPECT(wire_method_find_request(method.request, &found));
+        EXPECT(found.index == i || strcmp(method.name, "Watch") == 0);
+    }
+    struct wire_method method;
+    EXPECT(!wire_method_find_request(API_TYPE(describe_domain_response), &method));
+}
+
 TEST(services, what_is_not_a_path_of_a_method_is_not_found)
 {
     EXPECT(is_path("/grpc.health.v1.Health/Check"));
