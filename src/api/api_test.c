@@ -91,12 +91,9 @@ call(struct fixture *fixture, const char *path, const ProtobufCMessage *request,
 static API(RegisterDomainRequest) *
 registration(struct fixture *fixture, const char *name)
 {
-    API(RegisterDomainRequest) *request =
-        message_new(fixture->arena, API_TYPE(register_domain_request));
-    request->name = (char *)name;
-    request->workflow_execution_retention_period =
-        presence_make_duration(fixture->arena, 24 * 3600);
-    return request;
+    return API_NEW(fixture->arena, register_domain_request, .name = (char *)name,
+                   .workflow_execution_retention_period =
+                       presence_make_duration(fixture->arena, 24 * 3600));
 }
 
 #define DOMAIN_API "/uber.cadence.api.v1.DomainAPI/"
@@ -111,10 +108,9 @@ registers_and_describes(void *argument)
                    &bytes));
     EXPECT_EQ(bytes.length, 0);
 
-    API(DescribeDomainRequest) *request =
-        message_new(fixture.arena, API_TYPE(describe_domain_request));
-    request->describe_by_case = API_VALUE(DESCRIBE_DOMAIN_REQUEST__DESCRIBE_BY_NAME);
-    request->name = "orders";
+    API(DescribeDomainRequest) *request = API_NEW(
+        fixture.arena, describe_domain_request,
+        .describe_by_case = API_VALUE(DESCRIBE_DOMAIN_REQUEST__DESCRIBE_BY_NAME), .name = "orders");
     EXPECT_OK(call(&fixture, DOMAIN_API "DescribeDomain", &request->base, &bytes));
     API(DescribeDomainResponse) *response = NULL;
     EXPECT_OK(message_decode(fixture.arena, API_TYPE(describe_domain_response), bytes, &response));
@@ -153,10 +149,9 @@ pages(void *argument)
         EXPECT_OK(call(&fixture, DOMAIN_API "RegisterDomain", &registration(&fixture, name)->base,
                        &bytes));
     }
-    API(ListDomainsRequest) *request = message_new(fixture.arena, API_TYPE(list_domains_request));
-    API(DeprecateDomainRequest) *deprecation =
-        message_new(fixture.arena, API_TYPE(deprecate_domain_request));
-    deprecation->name = "d007"; /* it is listed all the same */
+    API(ListDomainsRequest) *request = API_NEW(fixture.arena, list_domains_request);
+    API(DeprecateDomainRequest) *deprecation = API_NEW(
+        fixture.arena, deprecate_domain_request, .name = "d007" /* it is listed all the same */);
     EXPECT_OK(call(&fixture, DOMAIN_API "DeprecateDomain", &deprecation->base, &bytes));
     size_t seen = 0, calls = 0; /* a hundred, unless somebody wants fewer */
     do {

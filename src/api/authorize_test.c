@@ -6,7 +6,8 @@
 #include "fiber/file.h"
 #include "wire/services.h"
 
-#define OAUTH "authorization:\n  oauthAuthorizer:\n    enable: true\n"
+#define DESCRIBE_DOMAIN "/uber.cadence.api.v1.DomainAPI/DescribeDomain"
+#define OAUTH           "authorization:\n  oauthAuthorizer:\n    enable: true\n"
 
 /* --- a server that asks for tokens ---- */
 
@@ -36,10 +37,9 @@ set_groups(struct fixture *fixture)
     static const char *const data[][2] = {{"READ_GROUPS", "readers auditors"},
                                           {"WRITE_GROUPS", "writers"},
                                           {"PROCESS_GROUPS", "workers"}};
-    API(UpdateDomainRequest) *request =
-        message_new(fixture->arena, API_TYPE(update_domain_request));
-    request->name = "orders";
-    request->update_mask = message_new(fixture->arena, &google__protobuf__field_mask__descriptor);
+    API(UpdateDomainRequest) *request = API_NEW(
+        fixture->arena, update_domain_request, .name = "orders",
+        .update_mask = message_new(fixture->arena, &google__protobuf__field_mask__descriptor));
     static char *paths[] = {"data"};
     request->update_mask->n_paths = 1;
     request->update_mask->paths = paths;
@@ -122,11 +122,9 @@ static enum ending
 make_call(struct scene *scene, const struct wire_method *method, const char *domain)
 {
     struct arena *arena = scene->fixture->arena;
-    ProtobufCMessage *request = message_new(arena, method->request), *response;
+    ProtobufCMessage *request = message_new(arena, method->request);
     name_domain(request, domain, arena);
-    char path[WIRE_PATH_SIZE];
-    wire_method_path(method, path, sizeof path);
-    struct error *err = fixture_call(scene->fixture, path, request, method->response, &response);
+    struct error *err = fixture_call_method(scene->fixture, method, request, NULL);
     if (err == NULL || err->kind != ERR_ACCESS_DENIED)
         return err != NULL && strstr(err->message, "is not served") != NULL ? NOT_SERVED : LET_IN;
     EXPECT_TEXT(err->message, "Request unauthorized.");
@@ -234,7 +232,7 @@ static enum ending
 describe_with(struct scene *scene, const char *token)
 {
     struct wire_method method;
-    bool is_known = wire_method_find(slice_text(DOMAIN_API "DescribeDomain"), &method);
+    bool is_known = wire_method_find(slice_text(DESCRIBE_DOMAIN), &method);
     EXPECT(is_known);
     scene->header.value = slice_text(token);
     scene->fixture->header_count = 1;
@@ -371,11 +369,7 @@ TEST(authorize, keys_are_read_again_when_their_file_changes, "J-022")
 static size_t
 count_listed(struct scene *scene)
 {
-    API(ListDomainsRequest) *request =
-        message_new(scene->fixture->arena, API_TYPE(list_domains_request));
-    API(ListDomainsResponse) *response;
-    EXPECT_OK(fixture_call(scene->fixture, DOMAIN_API "ListDomains", &request->base,
-                           API_TYPE(list_domains_response), &response));
+    API(ListDomainsResponse) *response = API_OK(scene->fixture, list_domains);
     return response->n_domains;
 }
 
@@ -383,13 +377,10 @@ static void
 lists(struct fixture *fixture)
 {
     struct scene scene;
-    API(RegisterDomainResponse) *registered;
-    API(RegisterDomainRequest) *request =
-        message_new(fixture->arena, API_TYPE(register_domain_request));
-    request->name = "secret";
-    request->workflow_execution_retention_period = presence_make_duration(fixture->arena, 86400);
-    EXPECT_OK(fixture_call(fixture, DOMAIN_API "RegisterDomain", &request->base,
-                           API_TYPE(register_domain_response), &registered));
+    API(RegisterDomainRequest) *request = API_NEW(
+        fixture->arena, register_domain_request, .name = "secret",
+        .workflow_execution_retention_period = presence_make_duration(fixture->arena, 86400));
+    EXPECT_OK(fixture_call(fixture, request, NULL));
     scene_open(&scene, fixture);
     api_set_access(fixture->api, scene.access);
     show_token(&scene, "\"Groups\":\"readers\"");
@@ -412,7 +403,7 @@ static void
 shown_names(struct fixture *fixture)
 {
     struct scene scene;
-    API(ListDomainsRequest) *request = message_new(fixture->arena, API_TYPE(list_domains_request));
+    API(ListDomainsRequest) *request = API_NEW(fixture->arena, list_domains_request);
     API(ListDomainsResponse) *response;
     scene_open(&scene, fixture);
     access_free(scene.access);
@@ -424,8 +415,7 @@ shown_names(struct fixture *fixture)
     for (int i = 0; i < 3; i++) { /* without a token, with one of a stranger, of a reader */
         fixture->header_count = i == 0 ? 0 : 1;
         show_token(&scene, i == 2 ? "\"Groups\":\"readers\"" : "\"Groups\":\"strangers\"");
-        EXPECT_OK(fixture_call(fixture, DOMAIN_API "ListDomains", &request->base,
-                               API_TYPE(list_domains_response), &response));
+        response = fixture_ok(fixture, request);
         EXPECT_EQ(response->n_domains, 1);
         const API(Domain) *shown = response->domains[0];
         EXPECT_TEXT(shown->name, "orders");
@@ -437,7 +427,7 @@ shown_names(struct fixture *fixture)
     }
     fixture->header_count = 0;
     struct wire_method method;
-    EXPECT(wire_method_find(slice_text(DOMAIN_API "DescribeDomain"), &method));
+    EXPECT(wire_method_find(slice_text(DESCRIBE_DOMAIN), &method));
     EXPECT_EQ(make_call(&scene, &method, "orders"), DENIED);
     api_set_access(fixture->api, NULL);
     scene_close(&scene);

@@ -37,12 +37,8 @@ disconnect(struct fixture *fixture)
 static void
 complete_activity(struct fixture *fixture, const API(PollForActivityTaskResponse) *task)
 {
-    API(RespondActivityTaskCompletedRequest) *request =
-        message_new(fixture->arena, API_TYPE(respond_activity_task_completed_request));
-    API(RespondActivityTaskCompletedResponse) *response;
-    request->task_token = task->task_token;
-    EXPECT_OK(fixture_call(fixture, WORKER_API "RespondActivityTaskCompleted", &request->base,
-                           API_TYPE(respond_activity_task_completed_response), &response));
+    EXPECT_OK(
+        API_CALL(fixture, NULL, respond_activity_task_completed, .task_token = task->task_token));
 }
 
 static void

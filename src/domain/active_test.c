@@ -173,14 +173,12 @@ static const struct question questions[] = {
 static struct domain *
 domain_of(const struct question *question, struct arena *arena)
 {
-    STORED(DomainRecord) *record = message_new(arena, STORED_TYPE(domain_record));
-    record->format = DOMAIN_RECORD_FORMAT;
-    record->domain = message_new(arena, API_TYPE(domain));
-    record->domain->id = "id";
-    record->domain->name = "orders";
-    record->domain->is_global_domain = question->is_global;
-    record->domain->active_cluster_name = (char *)question->active_cluster;
-    record->domain->failover_version = question->failover_version;
+    STORED(DomainRecord) *record =
+        STORED_NEW(arena, domain_record, .format = DOMAIN_RECORD_FORMAT,
+                   .domain = API_NEW(arena, domain, .id = "id", .name = "orders",
+                                     .is_global_domain = question->is_global,
+                                     .active_cluster_name = (char *)question->active_cluster,
+                                     .failover_version = question->failover_version));
     if (question->is_graceful)
         sample_drain(record, question->failover_version, arena);
     if (question->attributes != NULL)

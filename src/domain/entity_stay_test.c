@@ -64,7 +64,7 @@ static struct domain *
 domain_of(const struct place *places, struct arena *arena)
 {
     struct cluster_group group = group_of(0);
-    STORED(DomainRecord) *record = message_new(arena, STORED_TYPE(domain_record));
+    STORED(DomainRecord) *record = STORED_NEW(arena, domain_record);
     const char *text = "";
     for (int i = 0; i < REGIONS; i++)
         if (places[i].is_there)
@@ -73,12 +73,9 @@ domain_of(const struct place *places, struct arena *arena)
                                 cluster_group_of_version(&group, places[i].version)->name,
                                 (long long)places[i].version);
     record->format = DOMAIN_RECORD_FORMAT;
-    record->domain = message_new(arena, API_TYPE(domain));
-    record->domain->id = "id";
-    record->domain->name = "orders";
-    record->domain->is_global_domain = true;
-    record->domain->active_cluster_name = "cluster0";
-    record->domain->active_clusters = sample_attributes(text, arena);
+    record->domain = API_NEW(arena, domain, .id = "id", .name = "orders", .is_global_domain = true,
+                             .active_cluster_name = "cluster0",
+                             .active_clusters = sample_attributes(text, arena));
     return domain_from_record(record);
 }
 

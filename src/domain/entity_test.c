@@ -77,14 +77,11 @@ change_for(struct table *table, enum entity_verb verb, const char *region)
 static struct domain *
 domain_with(const char *attributes, struct arena *arena)
 {
-    STORED(DomainRecord) *record = message_new(arena, STORED_TYPE(domain_record));
-    record->format = DOMAIN_RECORD_FORMAT;
-    record->domain = message_new(arena, API_TYPE(domain));
-    record->domain->id = "id";
-    record->domain->name = "orders";
-    record->domain->is_global_domain = true;
-    record->domain->active_cluster_name = "cluster0";
-    record->domain->active_clusters = sample_attributes(attributes, arena);
+    STORED(DomainRecord) *record =
+        STORED_NEW(arena, domain_record, .format = DOMAIN_RECORD_FORMAT,
+                   .domain = API_NEW(arena, domain, .id = "id", .name = "orders",
+                                     .is_global_domain = true, .active_cluster_name = "cluster0",
+                                     .active_clusters = sample_attributes(attributes, arena)));
     return domain_from_record(record);
 }
 
@@ -388,12 +385,9 @@ TEST(entity, a_row_whose_versions_are_used_up_is_refused_and_not_wrapped)
 TEST(entity, of_two_rows_the_one_with_the_greater_version_stays)
 {
     scoped(table_drop) struct table *table = table_new(1);
-    STORED(EntityRecord) *row = message_new(table->arena, STORED_TYPE(entity_record));
-    row->format = ENTITY_RECORD_FORMAT;
-    row->type = "user-location";
-    row->key = "seattle";
-    row->region = "us-east";
-    row->failover_version = 103;
+    STORED(EntityRecord) *row = STORED_NEW(
+        table->arena, entity_record, .format = ENTITY_RECORD_FORMAT, .type = "user-location",
+        .key = "seattle", .region = "us-east", .failover_version = 103);
     bool is_newer = false;
     EXPECT_OK(entity_decide_replicated(NULL, row, &table->group, table->arena, &is_newer));
     EXPECT(is_newer);

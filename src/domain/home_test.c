@@ -79,8 +79,8 @@ home_of(const char *group, const char *active, const char *attributes)
     request->n_clusters = home.group->count;
     request->clusters = arena_zalloc(home.arena, request->n_clusters, sizeof(void *));
     for (size_t i = 0; i < request->n_clusters; i++) {
-        request->clusters[i] = message_new(home.arena, API_TYPE(cluster_replication_configuration));
-        request->clusters[i]->cluster_name = (char *)home.group->clusters[i].name;
+        request->clusters[i] = API_NEW(home.arena, cluster_replication_configuration,
+                                       .cluster_name = (char *)home.group->clusters[i].name);
     }
     struct domain_moment moment = sample_moment(home.moment);
     struct domain_decision decision;

@@ -83,10 +83,9 @@ engine_fixture_open(struct engine_fixture *engine_fixture)
                                       .dynamic = engine_fixture->dynamic};
     EXPECT_OK(domains_open(&options, engine_fixture->arena, &engine_fixture->domains));
     API(RegisterDomainRequest) *request =
-        message_new(engine_fixture->arena, API_TYPE(register_domain_request));
-    request->name = (char *)"orders";
-    request->workflow_execution_retention_period =
-        presence_make_duration(engine_fixture->arena, 86400);
+        API_NEW(engine_fixture->arena, register_domain_request, .name = "orders",
+                .workflow_execution_retention_period =
+                    presence_make_duration(engine_fixture->arena, 86400));
     EXPECT_OK(domains_register(engine_fixture->domains, request, engine_fixture->arena, NULL));
     engine_fixture->domain_id =
         arena_text(engine_fixture->arena, domains_find_name(engine_fixture->domains, "orders")->id);
@@ -117,17 +116,14 @@ start(struct engine_fixture *engine_fixture, const char *workflow_id, const char
       struct arena *arena, const char **run_id)
 {
     API(StartWorkflowExecutionRequest) *request =
-        message_new(arena, API_TYPE(start_workflow_execution_request));
-    request->domain = (char *)"orders";
-    request->workflow_id = (char *)workflow_id;
-    request->request_id = (char *)request_id;
-    request->workflow_type = message_new(arena, API_TYPE(workflow_type));
-    request->workflow_type->name = (char *)"type";
-    request->task_list = message_new(arena, API_TYPE(task_list));
-    request->task_list->name = (char *)"list";
-    request->task_list->kind = API_VALUE(TASK_LIST_KIND__TASK_LIST_KIND_INVALID); /* unsaid */
-    request->execution_start_to_close_timeout = presence_make_duration(arena, 1000);
-    request->task_start_to_close_timeout = presence_make_duration(arena, 10);
+        API_NEW(arena, start_workflow_execution_request, .domain = "orders",
+                .workflow_id = (char *)workflow_id, .request_id = (char *)request_id,
+                .workflow_type = API_NEW(arena, workflow_type, .name = "type"),
+                .task_list =
+                    API_NEW(arena, task_list, .name = "list",
+                            .kind = API_VALUE(TASK_LIST_KIND__TASK_LIST_KIND_INVALID) /* unsaid */),
+                .execution_start_to_close_timeout = presence_make_duration(arena, 1000),
+                .task_start_to_close_timeout = presence_make_duration(arena, 10));
     struct start_command command = {.request = request};
     struct start_answer answer = {0};
     struct error *err =
@@ -139,18 +135,15 @@ start(struct engine_fixture *engine_fixture, const char *workflow_id, const char
 static API(WorkflowExecution) *
 execution(const char *workflow_id, struct arena *arena)
 {
-    API(WorkflowExecution) *named = message_new(arena, API_TYPE(workflow_execution));
-    named->workflow_id = (char *)workflow_id;
-    return named;
+    return API_NEW(arena, workflow_execution, .workflow_id = (char *)workflow_id);
 }
 
 static void
 signal(struct engine_fixture *engine_fixture, const char *workflow_id, struct arena *arena)
 {
     API(SignalWorkflowExecutionRequest) *request =
-        message_new(arena, API_TYPE(signal_workflow_execution_request));
-    request->workflow_execution = execution(workflow_id, arena);
-    request->signal_name = (char *)"signal";
+        API_NEW(arena, signal_workflow_execution_request,
+                .workflow_execution = execution(workflow_id, arena), .signal_name = "signal");
     EXPECT_OK(engine_signal(engine_fixture->engine, engine_fixture->domain_id, request, arena));
 }
 
@@ -360,9 +353,8 @@ describes(void *argument)
     EXPECT(response.pending_decision->scheduled_time != NULL);
     EXPECT(response.pending_decision->started_time == NULL);
 
-    API(TerminateWorkflowExecutionRequest) *request =
-        message_new(arena, API_TYPE(terminate_workflow_execution_request));
-    request->workflow_execution = execution("wf", arena);
+    API(TerminateWorkflowExecutionRequest) *request = API_NEW(
+        arena, terminate_workflow_execution_request, .workflow_execution = execution("wf", arena));
     EXPECT_OK(engine_terminate(engine_fixture.engine, engine_fixture.domain_id, request, arena));
     EXPECT_OK(engine_describe(engine_fixture.engine, &key, arena, &response));
     info = response.workflow_execution_info;

@@ -50,10 +50,9 @@ static void
 begin(struct cluster_pair *cluster_pair)
 {
     API(FailoverDomainRequest) *request =
-        message_new(cluster_pair->arena, API_TYPE(failover_domain_request));
-    request->domain_name = "orders";
-    request->domain_active_cluster_name = "west";
-    request->failover_timeout = presence_make_duration(cluster_pair->arena, TIMEOUT_S);
+        API_NEW(cluster_pair->arena, failover_domain_request, .domain_name = "orders",
+                .domain_active_cluster_name = "west",
+                .failover_timeout = presence_make_duration(cluster_pair->arena, TIMEOUT_S));
     EXPECT_OK(domains_failover(cluster_pair_domains(cluster_pair, WEST), request,
                                cluster_pair->arena, NULL));
     EXPECT_EQ(status(cluster_pair), ACTIVE_PENDING);

@@ -288,7 +288,7 @@ describe(struct matching_fixture *matching_fixture, struct spot spot)
 {
     struct list_spot asked = {spot.type, "domain", {spot.list, 0}};
     API(DescribeTaskListResponse) *response =
-        message_new(matching_fixture->arena, API_TYPE(describe_task_list_response));
+        API_NEW(matching_fixture->arena, describe_task_list_response);
     EXPECT_OK(matching_describe(matching_fixture->matching, &asked, true, matching_fixture->arena,
                                 response));
     return response;

@@ -11,21 +11,22 @@ static API(TaskListPartitionConfig) *
 config_of(struct matching_fixture *matching_fixture, int32_t reads, int32_t writes)
 {
     struct arena *arena = matching_fixture->arena;
-    API(TaskListPartitionConfig) *config = message_new(arena, API_TYPE(task_list_partition_config));
-    config->read_partitions = arena_zalloc(arena, (size_t)reads + 1, sizeof(void *));
-    config->write_partitions = arena_zalloc(arena, (size_t)writes + 1, sizeof(void *));
+    API(TaskListPartitionConfig) *config =
+        API_NEW(arena, task_list_partition_config,
+                .read_partitions = arena_zalloc(arena, (size_t)reads + 1, sizeof(void *)),
+                .write_partitions = arena_zalloc(arena, (size_t)writes + 1, sizeof(void *)));
     for (int32_t i = 0; i < reads; i++) {
         API(TaskListPartitionConfig__ReadPartitionsEntry) *entry =
             message_new(arena, API_TYPE(task_list_partition_config__read_partitions_entry));
         entry->key = i;
-        entry->value = message_new(arena, API_TYPE(task_list_partition));
+        entry->value = API_NEW(arena, task_list_partition);
         config->read_partitions[config->n_read_partitions++] = entry;
     }
     for (int32_t i = 0; i < writes; i++) {
         API(TaskListPartitionConfig__WritePartitionsEntry) *entry =
             message_new(arena, API_TYPE(task_list_partition_config__write_partitions_entry));
         entry->key = i;
-        entry->value = message_new(arena, API_TYPE(task_list_partition));
+        entry->value = API_NEW(arena, task_list_partition);
         config->write_partitions[config->n_write_partitions++] = entry;
     }
     return config;
@@ -54,7 +55,7 @@ static const API(TaskListPartitionConfig) *
 shown(struct matching_fixture *matching_fixture)
 {
     API(DescribeTaskListResponse) *response =
-        message_new(matching_fixture->arena, API_TYPE(describe_task_list_response));
+        API_NEW(matching_fixture->arena, describe_task_list_response);
     EXPECT_OK(matching_describe(matching_fixture->matching, &orders, false, matching_fixture->arena,
                                 response));
     return response->partition_config;

@@ -156,7 +156,7 @@ group_status(struct matching_fixture *matching_fixture)
 {
     struct list_spot spot = {TASK_DECISION, "domain", {"orders", 0}};
     API(DescribeTaskListResponse) *response =
-        message_new(matching_fixture->arena, API_TYPE(describe_task_list_response));
+        API_NEW(matching_fixture->arena, describe_task_list_response);
     matching_fixture->group = matching_fixture->identity = "a";
     for (uint64_t i = 1; i <= 60; i++) {
         fixture_add(matching_fixture, DECISIONS, i, i);

@@ -147,17 +147,16 @@ static struct error *
 register_domain(struct group *group, int site, const char *name, bool is_global)
 {
     struct arena *arena = group->arena;
-    API(RegisterDomainRequest) *request = message_new(arena, API_TYPE(register_domain_request));
-    request->name = (char *)name;
-    request->workflow_execution_retention_period = presence_make_duration(arena, 24 * 3600);
-    request->is_global_domain = is_global;
+    API(RegisterDomainRequest) *request =
+        API_NEW(arena, register_domain_request, .name = (char *)name,
+                .workflow_execution_retention_period = presence_make_duration(arena, 24 * 3600),
+                .is_global_domain = is_global);
     size_t clusters = is_global ? (size_t)group->count : 0;
     request->clusters = arena_zalloc(arena, clusters, sizeof *request->clusters);
     for (; request->n_clusters < clusters; request->n_clusters++) {
-        API(ClusterReplicationConfiguration) *cluster =
-            message_new(arena, API_TYPE(cluster_replication_configuration));
-        cluster->cluster_name = (char *)names[request->n_clusters];
-        request->clusters[request->n_clusters] = cluster;
+        request->clusters[request->n_clusters] =
+            API_NEW(arena, cluster_replication_configuration,
+                    .cluster_name = (char *)names[request->n_clusters]);
     }
     return domains_register(group->sites[site].domains, request, arena, NULL);
 }
@@ -166,9 +165,8 @@ static void
 failover(struct group *group, int site, const char *name, int to)
 {
     API(FailoverDomainRequest) *request =
-        message_new(group->arena, API_TYPE(failover_domain_request));
-    request->domain_name = (char *)name;
-    request->domain_active_cluster_name = (char *)names[to];
+        API_NEW(group->arena, failover_domain_request, .domain_name = (char *)name,
+                .domain_active_cluster_name = (char *)names[to]);
     EXPECT_OK(domains_failover(group->sites[site].domains, request, group->arena, NULL));
 }
 
@@ -176,11 +174,10 @@ static void
 delete_domain(struct group *group, int site, const char *name)
 {
     API(DeprecateDomainRequest) *deprecate =
-        message_new(group->arena, API_TYPE(deprecate_domain_request));
-    deprecate->name = (char *)name;
+        API_NEW(group->arena, deprecate_domain_request, .name = (char *)name);
     EXPECT_OK(domains_deprecate(group->sites[site].domains, deprecate, group->arena, NULL));
-    API(DeleteDomainRequest) *request = message_new(group->arena, API_TYPE(delete_domain_request));
-    request->name = (char *)name;
+    API(DeleteDomainRequest) *request =
+        API_NEW(group->arena, delete_domain_request, .name = (char *)name);
     EXPECT_OK(domains_delete(group->sites[site].domains, request, group->arena, NULL));
 }
 
@@ -305,17 +302,15 @@ dead_lettered_and_merged(void *argument)
     wait_active(&group, 1, "bills", "east"); /* what comes behind goes on */
     struct grpc_client *client = client_of(&group, 1);
 
-    ADMIN(CountDLQMessagesRequest) *count =
-        message_new(group.arena, ADMIN_TYPE(count_dlqmessages_request));
+    ADMIN(CountDLQMessagesRequest) *count = ADMIN_NEW(group.arena, count_dlqmessages_request);
     ADMIN(CountDLQMessagesResponse) *counted = NULL;
     EXPECT_OK(rpc_client_call(client, ADMIN_API "CountDLQMessages", &count->base, group.arena,
                               ADMIN_TYPE(count_dlqmessages_response), &counted));
     EXPECT_EQ(counted->domain, 1);
 
-    ADMIN(ReadDLQMessagesRequest) *read =
-        message_new(group.arena, ADMIN_TYPE(read_dlqmessages_request));
+    ADMIN(ReadDLQMessagesRequest) *read = ADMIN_NEW(group.arena, read_dlqmessages_request,
+                                                    .type = ADMIN_VALUE(DLQTYPE__DLQ_TYPE_DOMAIN));
     ADMIN(ReadDLQMessagesResponse) *letters = NULL;
-    read->type = ADMIN_VALUE(DLQTYPE__DLQ_TYPE_DOMAIN);
     EXPECT_OK(rpc_client_call(client, ADMIN_API "ReadDLQMessages", &read->base, group.arena,
                               ADMIN_TYPE(read_dlqmessages_response), &letters));
     EXPECT_EQ(letters->n_replication_tasks, 1);
@@ -323,10 +318,9 @@ dead_lettered_and_merged(void *argument)
     EXPECT_TEXT(letters->replication_tasks[0]->domain_task_attributes->domain->name, "orders");
     EXPECT_EQ(letters->next_page_token.len, 0);
 
-    ADMIN(MergeDLQMessagesRequest) *merge =
-        message_new(group.arena, ADMIN_TYPE(merge_dlqmessages_request));
+    ADMIN(MergeDLQMessagesRequest) *merge = ADMIN_NEW(
+        group.arena, merge_dlqmessages_request, .type = ADMIN_VALUE(DLQTYPE__DLQ_TYPE_DOMAIN));
     ADMIN(MergeDLQMessagesResponse) *merged = NULL;
-    merge->type = ADMIN_VALUE(DLQTYPE__DLQ_TYPE_DOMAIN);
     struct error *err =
         rpc_client_call(client, ADMIN_API "MergeDLQMessages", &merge->base, group.arena,
                         ADMIN_TYPE(merge_dlqmessages_response), &merged);
@@ -348,13 +342,10 @@ dead_lettered_and_merged(void *argument)
 static void
 purge(struct group *group, struct grpc_client *client, int64_t to)
 {
-    GOOGLE(Int64Value) *end = message_new(group->arena, GOOGLE_TYPE(int64_value));
-    ADMIN(PurgeDLQMessagesRequest) *request =
-        message_new(group->arena, ADMIN_TYPE(purge_dlqmessages_request));
+    ADMIN(PurgeDLQMessagesRequest) *request = ADMIN_NEW(
+        group->arena, purge_dlqmessages_request, .type = ADMIN_VALUE(DLQTYPE__DLQ_TYPE_DOMAIN),
+        .inclusive_end_message_id = GOOGLE_NEW(group->arena, int64_value, .value = to));
     ADMIN(PurgeDLQMessagesResponse) *response = NULL;
-    end->value = to;
-    request->type = ADMIN_VALUE(DLQTYPE__DLQ_TYPE_DOMAIN);
-    request->inclusive_end_message_id = end;
     EXPECT_OK(rpc_client_call(client, ADMIN_API "PurgeDLQMessages", &request->base, group->arena,
                               ADMIN_TYPE(purge_dlqmessages_response), &response));
 }
@@ -395,13 +386,12 @@ static struct error *
 ask(struct group *group, struct grpc_client *client, const char *cluster, int64_t retrieved,
     int64_t processed, ADMIN(ReplicationMessages) **messages)
 {
-    ADMIN(GetDomainReplicationMessagesRequest) *request =
-        message_new(group->arena, ADMIN_TYPE(get_domain_replication_messages_request));
-    request->cluster_name = (char *)cluster;
-    request->last_retrieved_message_id =
-        presence_make_int64(group->arena, (struct maybe_int64){true, retrieved});
-    request->last_processed_message_id =
-        presence_make_int64(group->arena, (struct maybe_int64){true, processed});
+    ADMIN(GetDomainReplicationMessagesRequest) *request = ADMIN_NEW(
+        group->arena, get_domain_replication_messages_request, .cluster_name = (char *)cluster,
+        .last_retrieved_message_id =
+            presence_make_int64(group->arena, (struct maybe_int64){true, retrieved}),
+        .last_processed_message_id =
+            presence_make_int64(group->arena, (struct maybe_int64){true, processed}));
     ADMIN(GetDomainReplicationMessagesResponse) *response = NULL;
     struct error *err = rpc_client_call(
         client, ADMIN_API "GetDomainReplicationMessages", &request->base, group->arena,
@@ -465,8 +455,7 @@ refusals(void *argument)
     EXPECT_KIND(ask(&group, client, "mars", -1, -1, &messages), ERR_BAD_REQUEST);
     EXPECT_KIND(ask(&group, client, "", -1, -1, &messages), ERR_BAD_REQUEST);
     EXPECT_KIND(ask(&group, client, "east", -1, -1, &messages), ERR_BAD_REQUEST);
-    ADMIN(ReadDLQMessagesRequest) *read =
-        message_new(group.arena, ADMIN_TYPE(read_dlqmessages_request));
+    ADMIN(ReadDLQMessagesRequest) *read = ADMIN_NEW(group.arena, read_dlqmessages_request);
     ADMIN(ReadDLQMessagesResponse) *letters = NULL;
     for (int type = 0; type < 4; type++) {
         read->type = type;

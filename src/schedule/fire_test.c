@@ -75,19 +75,18 @@ start(void *context, const STORED(ScheduleTask) *task, const STORED(ScheduleFire
 static const STORED(ScheduleReport) *
 play(struct scene *scene, API(ScheduleOverlapPolicy) policy, int32_t limit)
 {
-    STORED(ScheduleTask) *task = message_new(scene->arena, STORED_TYPE(schedule_task));
+    STORED(ScheduleTask) *task = STORED_NEW(scene->arena, schedule_task);
     struct schedule_port port = {check_run, cancel, terminate, start, scene};
     STORED(ScheduleReport) *report = NULL;
     task->action = schedule_fixture_request(scene->arena, "")->action;
     task->schedule_id = "plan";
-    task->policies = message_new(scene->arena, API_TYPE(schedule_policies));
-    task->policies->overlap_policy = policy;
-    task->policies->concurrency_limit = limit;
+    task->policies = API_NEW(scene->arena, schedule_policies, .overlap_policy = policy,
+                             .concurrency_limit = limit);
     for (int64_t i = 1; i <= 3; i++)
         array_push(scene->arena, task->fires, task->n_fires, schedule_new_fire(scene->arena, i));
     for (int i = 0; i < 2; i++) {
-        STORED(ScheduleRun) *run = message_new(scene->arena, STORED_TYPE(schedule_run));
-        run->run_id = i == 0 ? "b" : "a";
+        STORED(ScheduleRun) *run =
+            STORED_NEW(scene->arena, schedule_run, .run_id = i == 0 ? "b" : "a");
         array_push(scene->arena, task->running, task->n_running, run);
     }
     scene->open[scene->count++] = "a";
@@ -145,8 +144,8 @@ TEST(schedule_fire, what_may_help_the_next_time_is_an_error)
     scoped(arena_drop) struct arena *arena = arena_new(0);
     struct scene scene = {.arena = arena, .fails = true};
     struct schedule_port port = {check_run, cancel, terminate, start, &scene};
-    STORED(ScheduleTask) *task = message_new(arena, STORED_TYPE(schedule_task));
-    STORED(ScheduleRun) *run = message_new(arena, STORED_TYPE(schedule_run));
+    STORED(ScheduleTask) *task = STORED_NEW(arena, schedule_task);
+    STORED(ScheduleRun) *run = STORED_NEW(arena, schedule_run);
     STORED(ScheduleReport) *report = NULL;
     array_push(arena, task->running, task->n_running, run);
     EXPECT_KIND(schedule_fire(task, &port, arena, &report), ERR_UNAVAILABLE);

@@ -11,8 +11,7 @@ static void
 unpause(struct schedule_fixture *schedule_fixture, API(ScheduleCatchUpPolicy) policy)
 {
     API(UnpauseScheduleRequest) *request =
-        message_new(schedule_fixture->arena, API_TYPE(unpause_schedule_request));
-    request->catch_up_policy = policy;
+        API_NEW(schedule_fixture->arena, unpause_schedule_request, .catch_up_policy = policy);
     schedule_fixture_signal(schedule_fixture, SCHEDULE_UNPAUSE, &request->base);
 }
 
@@ -20,8 +19,7 @@ static void
 pause(struct schedule_fixture *schedule_fixture)
 {
     API(PauseScheduleRequest) *request =
-        message_new(schedule_fixture->arena, API_TYPE(pause_schedule_request));
-    request->reason = "why not";
+        API_NEW(schedule_fixture->arena, pause_schedule_request, .reason = "why not");
     schedule_fixture_signal(schedule_fixture, SCHEDULE_PAUSE, &request->base);
 }
 
@@ -29,10 +27,10 @@ static void
 backfill(struct schedule_fixture *schedule_fixture, const char *id, int64_t from, int64_t to)
 {
     API(BackfillScheduleRequest) *request =
-        message_new(schedule_fixture->arena, API_TYPE(backfill_schedule_request));
-    request->start_time = presence_make_timestamp(schedule_fixture->arena, from * NANOSECONDS);
-    request->end_time = presence_make_timestamp(schedule_fixture->arena, to * NANOSECONDS);
-    request->backfill_id = (char *)id;
+        API_NEW(schedule_fixture->arena, backfill_schedule_request,
+                .start_time = presence_make_timestamp(schedule_fixture->arena, from * NANOSECONDS),
+                .end_time = presence_make_timestamp(schedule_fixture->arena, to * NANOSECONDS),
+                .backfill_id = (char *)id);
     schedule_fixture_signal(schedule_fixture, SCHEDULE_BACKFILL, &request->base);
 }
 
@@ -90,7 +88,7 @@ TEST(schedule, what_was_lost_is_asked_for_again_with_the_same_ids)
 TEST(schedule, no_two_fires_have_the_same_request_id)
 {
     scoped(arena_drop) struct arena *arena = arena_new(0);
-    STORED(ScheduleTask) *task = message_new(arena, STORED_TYPE(schedule_task));
+    STORED(ScheduleTask) *task = STORED_NEW(arena, schedule_task);
     STORED(ScheduleFire) *fire = schedule_new_fire(arena, 60);
     task->action = schedule_fixture_request(arena, "@every 60s")->action;
     task->schedule_id = "plan";
@@ -268,11 +266,11 @@ TEST(schedule, it_ends_when_it_is_deleted_or_has_nothing_left, "A-284")
 static void
 update(struct schedule_fixture *schedule_fixture, const char *cron, int64_t end)
 {
-    API(UpdateScheduleRequest) *request =
-        message_new(schedule_fixture->arena, API_TYPE(update_schedule_request));
-    request->spec = message_new(schedule_fixture->arena, API_TYPE(schedule_spec));
-    request->spec->cron_expression = (char *)cron;
-    request->spec->end_time = presence_make_timestamp(schedule_fixture->arena, end * NANOSECONDS);
+    API(UpdateScheduleRequest) *request = API_NEW(
+        schedule_fixture->arena, update_schedule_request,
+        .spec = API_NEW(schedule_fixture->arena, schedule_spec, .cron_expression = (char *)cron,
+                        .end_time =
+                            presence_make_timestamp(schedule_fixture->arena, end * NANOSECONDS)));
     schedule_fixture_signal(schedule_fixture, SCHEDULE_UPDATE, &request->base);
 }
 

@@ -9,11 +9,11 @@ static struct schedule
 new_schedule(struct arena *arena, const char *cron)
 {
     struct schedule schedule = {.arena = arena};
-    schedule.definition = message_new(arena, STORED_TYPE(schedule_definition));
+    schedule.definition = STORED_NEW(arena, schedule_definition);
     schedule.definition->schedule_id = "plan";
-    schedule.definition->spec = message_new(arena, API_TYPE(schedule_spec));
+    schedule.definition->spec = API_NEW(arena, schedule_spec);
     schedule.definition->spec->cron_expression = (char *)cron;
-    schedule.progress = message_new(arena, STORED_TYPE(schedule_progress));
+    schedule.progress = STORED_NEW(arena, schedule_progress);
     schedule_read_cron(&schedule);
     EXPECT(schedule.has_cron);
     return schedule;

@@ -21,14 +21,12 @@ static const char *
 start_batch(struct fixture *fixture, const char *id, const char *type, const char *input)
 {
     API(StartWorkflowExecutionRequest) *start = fixture_start(fixture, id);
-    API(StartWorkflowExecutionResponse) *started;
     start->domain = BULK_DOMAIN;
     start->workflow_type->name = (char *)type;
     start->task_list = fixture_list(fixture, BULK_LIST);
     start->input = fixture_payload(fixture, input);
     start->execution_start_to_close_timeout = presence_make_duration(fixture->arena, BULK_FOREVER);
-    EXPECT_OK(fixture_call(fixture, WORKFLOW_API "StartWorkflowExecution", &start->base,
-                           API_TYPE(start_workflow_execution_response), &started));
+    API(StartWorkflowExecutionResponse) *started = fixture_ok(fixture, start);
     return started->run_id;
 }
 
@@ -63,14 +61,8 @@ wait_done(struct fixture *fixture, const char *id)
 static API(DescribeWorkflowExecutionResponse) *
 describe(struct fixture *fixture, const char *domain, const char *id)
 {
-    API(DescribeWorkflowExecutionRequest) *request =
-        message_new(fixture->arena, API_TYPE(describe_workflow_execution_request));
-    API(DescribeWorkflowExecutionResponse) *response;
-    request->domain = (char *)domain;
-    request->workflow_execution = fixture_execution(fixture, id);
-    EXPECT_OK(fixture_call(fixture, WORKFLOW_API "DescribeWorkflowExecution", &request->base,
-                           API_TYPE(describe_workflow_execution_response), &response));
-    return response;
+    return API_OK(fixture, describe_workflow_execution, .domain = (char *)domain,
+                  .workflow_execution = fixture_execution(fixture, id));
 }
 
 /* --- the runs that it is about ---- */
@@ -171,16 +163,11 @@ watched(struct fixture *fixture)
         seen = progress.success;
         EXPECT(seen <= 10 + 10 * (clock_monotonic() - began) / NS_PER_S);
     }
-    API(SignalWorkflowExecutionRequest) *tune =
-        message_new(fixture->arena, API_TYPE(signal_workflow_execution_request));
-    API(SignalWorkflowExecutionResponse) *response;
-    tune->domain = BULK_DOMAIN;
-    tune->workflow_execution = fixture_execution(fixture, "job");
-    tune->signal_name = BULK_TUNE;
-    tune->request_id = fixture_uuid(fixture);
-    tune->signal_input = fixture_payload(fixture, "{\"RPS\":1000,\"Concurrency\":9}");
-    EXPECT_OK(fixture_call(fixture, WORKFLOW_API "SignalWorkflowExecution", &tune->base,
-                           API_TYPE(signal_workflow_execution_response), &response));
+    EXPECT_OK(
+        API_CALL(fixture, NULL, signal_workflow_execution, .domain = BULK_DOMAIN,
+                 .workflow_execution = fixture_execution(fixture, "job"), .signal_name = BULK_TUNE,
+                 .request_id = fixture_uuid(fixture),
+                 .signal_input = fixture_payload(fixture, "{\"RPS\":1000,\"Concurrency\":9}")));
     int64_t tuned = clock_monotonic();
     EXPECT_EQ(wait_done(fixture, "job").success, 100);
     EXPECT(clock_monotonic() - tuned < 3 * NS_PER_S);
@@ -210,13 +197,8 @@ stopped(struct fixture *fixture)
     start_runs(fixture, 60);
     start_batch(fixture, "job", BULK_TYPE_V2, params(fixture, "terminate", ",\"RPS\":10"));
     EXPECT_OK(fiber_sleep(2 * NS_PER_S, fixture->arena));
-    API(TerminateWorkflowExecutionRequest) *request =
-        message_new(fixture->arena, API_TYPE(terminate_workflow_execution_request));
-    API(TerminateWorkflowExecutionResponse) *response;
-    request->domain = BULK_DOMAIN;
-    request->workflow_execution = fixture_execution(fixture, "job");
-    EXPECT_OK(fixture_call(fixture, WORKFLOW_API "TerminateWorkflowExecution", &request->base,
-                           API_TYPE(terminate_workflow_execution_response), &response));
+    EXPECT_OK(API_CALL(fixture, NULL, terminate_workflow_execution, .domain = BULK_DOMAIN,
+                       .workflow_execution = fixture_execution(fixture, "job")));
     EXPECT_OK(fiber_sleep(2 * NS_PER_S, fixture->arena));
     int open = count_open(fixture, 60);
     EXPECT(open > 10 && open < 60);
@@ -264,15 +246,9 @@ with_errors(struct fixture *fixture)
     fixture_open_system(fixture, &system_types);
     fixture_set(fixture, "history.maximumSignalsPerExecution: [{value: 1}]\n");
     start_runs(fixture, 5);
-    API(SignalWorkflowExecutionRequest) *request =
-        message_new(fixture->arena, API_TYPE(signal_workflow_execution_request));
-    API(SignalWorkflowExecutionResponse) *response;
-    request->domain = "orders";
-    request->workflow_execution = fixture_execution(fixture, name(fixture, 2));
-    request->signal_name = "first";
-    request->request_id = fixture_uuid(fixture);
-    EXPECT_OK(fixture_call(fixture, WORKFLOW_API "SignalWorkflowExecution", &request->base,
-                           API_TYPE(signal_workflow_execution_response), &response));
+    EXPECT_OK(API_CALL(fixture, NULL, signal_workflow_execution, .domain = "orders",
+                       .workflow_execution = fixture_execution(fixture, name(fixture, 2)),
+                       .signal_name = "first", .request_id = fixture_uuid(fixture)));
 #define GO ",\"SignalParams\":{\"SignalName\":\"go\",\"Input\":\"5\"}"
     int64_t began = clock_monotonic();
     start_batch(fixture, "tries", BULK_TYPE_V2,

@@ -9,7 +9,6 @@ static void
 start(struct fixture *fixture, const char *id, const char *domain, bool is_forced)
 {
     API(StartWorkflowExecutionRequest) *request = fixture_start(fixture, id);
-    API(StartWorkflowExecutionResponse) *started;
     request->domain = SYSTEM_DOMAIN;
     request->workflow_type->name = DEPRECATION_TYPE;
     request->task_list = fixture_list(fixture, DEPRECATION_LIST);
@@ -17,8 +16,7 @@ start(struct fixture *fixture, const char *id, const char *domain, bool is_force
         fixture, arena_format(fixture->arena,
                               "{\"domain_name\":\"%s\",\"security_token\":\"\",\"force\":%s}",
                               domain, is_forced ? "true" : "false"));
-    EXPECT_OK(fixture_call(fixture, WORKFLOW_API "StartWorkflowExecution", &request->base,
-                           API_TYPE(start_workflow_execution_response), &started));
+    EXPECT_OK(fixture_call(fixture, request, NULL));
 }
 
 static const API(HistoryEvent) *
@@ -37,14 +35,8 @@ wait_closed(struct fixture *fixture, const char *id)
 static void
 poll_once(struct fixture *fixture)
 {
-    API(PollForDecisionTaskRequest) *request =
-        message_new(fixture->arena, API_TYPE(poll_for_decision_task_request));
-    API(PollForDecisionTaskResponse) *response;
-    request->domain = "orders";
-    request->task_list = fixture_list(fixture, "work");
-    request->identity = "worker";
-    EXPECT_OK(fixture_call(fixture, WORKER_API "PollForDecisionTask", &request->base,
-                           API_TYPE(poll_for_decision_task_response), &response));
+    EXPECT_OK(API_CALL(fixture, NULL, poll_for_decision_task, .domain = "orders",
+                       .task_list = fixture_list(fixture, "work"), .identity = "worker"));
 }
 
 static void

@@ -7,16 +7,10 @@
 static API(DiagnoseWorkflowExecutionResponse) *
 diagnose(struct fixture *fixture, const char *workflow_id, const char *run_id)
 {
-    API(DiagnoseWorkflowExecutionRequest) *request =
-        message_new(fixture->arena, API_TYPE(diagnose_workflow_execution_request));
-    API(DiagnoseWorkflowExecutionResponse) *response;
-    request->domain = "orders";
-    request->workflow_execution = fixture_execution(fixture, workflow_id);
-    request->workflow_execution->run_id = (char *)run_id;
-    request->identity = "me";
-    EXPECT_OK(fixture_call(fixture, WORKFLOW_API "DiagnoseWorkflowExecution", &request->base,
-                           API_TYPE(diagnose_workflow_execution_response), &response));
-    return response;
+    API(DiagnoseWorkflowExecutionRequest) *request = API_NEW(
+        fixture->arena, diagnose_workflow_execution_request, .domain = "orders",
+        .workflow_execution = fixture_execution_of(fixture, workflow_id, run_id), .identity = "me");
+    return fixture_ok(fixture, request);
 }
 
 /* How the diagnosis ended: its last event. */
@@ -47,15 +41,11 @@ wait_report(struct fixture *fixture, const API(DiagnoseWorkflowExecutionResponse
 static const char *
 query_report(struct fixture *fixture, const API(DiagnoseWorkflowExecutionResponse) *diagnosis)
 {
-    API(QueryWorkflowRequest) *request =
-        message_new(fixture->arena, API_TYPE(query_workflow_request));
-    API(QueryWorkflowResponse) *response;
-    request->domain = diagnosis->domain;
-    request->workflow_execution = diagnosis->diagnostic_workflow_execution;
-    request->query = message_new(fixture->arena, API_TYPE(workflow_query));
-    request->query->query_type = "query-diagnostics-report";
-    EXPECT_OK(fixture_call(fixture, WORKFLOW_API "QueryWorkflow", &request->base,
-                           API_TYPE(query_workflow_response), &response));
+    API(QueryWorkflowRequest) *request = API_NEW(
+        fixture->arena, query_workflow_request, .domain = diagnosis->domain,
+        .workflow_execution = diagnosis->diagnostic_workflow_execution,
+        .query = API_NEW(fixture->arena, workflow_query, .query_type = "query-diagnostics-report"));
+    API(QueryWorkflowResponse) *response = fixture_ok(fixture, request);
     return arena_text_of(fixture->arena, presence_read_payload(response->query_result).bytes);
 }
 
@@ -90,11 +80,8 @@ static void
 refused(struct fixture *fixture)
 {
     API(DiagnoseWorkflowExecutionRequest) *request =
-        message_new(fixture->arena, API_TYPE(diagnose_workflow_execution_request));
-    API(DiagnoseWorkflowExecutionResponse) *response;
-#define DIAGNOSE                                                                                   \
-    fixture_call(fixture, WORKFLOW_API "DiagnoseWorkflowExecution", &request->base,                \
-                 API_TYPE(diagnose_workflow_execution_response), &response)
+        API_NEW(fixture->arena, diagnose_workflow_execution_request);
+#define DIAGNOSE fixture_call(fixture, request, NULL)
     struct error *err = DIAGNOSE;
     EXPECT_KIND(err, ERR_BAD_REQUEST);
     EXPECT_TEXT(err->message, "Domain not set on request.");
@@ -137,7 +124,7 @@ new_event(struct story *story, API(HistoryEvent__AttributesCase) kind)
 {
     const ProtobufCFieldDescriptor *field =
         message_find_field(API_TYPE(history_event), (uint32_t)kind);
-    API(HistoryEvent) *event = message_new(story->arena, API_TYPE(history_event));
+    API(HistoryEvent) *event = API_NEW(story->arena, history_event);
     void *attributes = message_new(story->arena, field->descriptor);
     memcpy((char *)event + field->offset, &attributes, sizeof attributes);
     event->attributes_case = kind;
@@ -159,8 +146,7 @@ add_start(struct story *story)
     API(WorkflowExecutionStartedEventAttributes) *started =
         event->workflow_execution_started_event_attributes;
     started->execution_start_to_close_timeout = presence_make_duration(story->arena, 60);
-    started->task_list = message_new(story->arena, API_TYPE(task_list));
-    started->task_list->name = "wo\"rk";
+    started->task_list = API_NEW(story->arena, task_list, .name = "wo\"rk");
     add_event(story, event);
 }
 
@@ -170,17 +156,14 @@ add_activity(struct story *story, int64_t start_to_close, int64_t heartbeat, int
     API(HistoryEvent) *event = new_event(story, EVENT_KIND(ACTIVITY_TASK_SCHEDULED));
     API(ActivityTaskScheduledEventAttributes) *scheduled =
         event->activity_task_scheduled_event_attributes;
-    scheduled->activity_type = message_new(story->arena, API_TYPE(activity_type));
-    scheduled->activity_type->name = "charge";
-    scheduled->task_list = message_new(story->arena, API_TYPE(task_list));
-    scheduled->task_list->name = "money";
+    scheduled->activity_type = API_NEW(story->arena, activity_type, .name = "charge");
+    scheduled->task_list = API_NEW(story->arena, task_list, .name = "money");
     scheduled->start_to_close_timeout = presence_make_duration(story->arena, start_to_close);
     scheduled->heartbeat_timeout = presence_make_duration(story->arena, heartbeat);
     if (attempts > 0) {
-        scheduled->retry_policy = message_new(story->arena, API_TYPE(retry_policy));
-        scheduled->retry_policy->initial_interval = presence_make_duration(story->arena, 1);
-        scheduled->retry_policy->backoff_coefficient = 1.5;
-        scheduled->retry_policy->maximum_attempts = attempts;
+        scheduled->retry_policy = API_NEW(
+            story->arena, retry_policy, .initial_interval = presence_make_duration(story->arena, 1),
+            .backoff_coefficient = 1.5, .maximum_attempts = attempts);
     }
     add_event(story, event);
     API(HistoryEvent) *started = new_event(story, EVENT_KIND(ACTIVITY_TASK_STARTED));
@@ -251,8 +234,8 @@ TEST(diagnose, failures_are_told_apart_by_their_reasons, "A-262")
         API(ActivityTaskFailedEventAttributes) *failed =
             event->activity_task_failed_event_attributes;
         failed->scheduled_event_id = scheduled;
-        failed->failure = message_new(arena, API_TYPE(failure));
-        failed->failure->reason = (char *)reasons[i % array_length(reasons)];
+        failed->failure =
+            API_NEW(arena, failure, .reason = (char *)reasons[i % array_length(reasons)]);
         failed->identity = "me";
         add_event(&story, event);
     }

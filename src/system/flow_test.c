@@ -11,15 +11,13 @@ static const API(HistoryEvent) *
 run_batch(struct fixture *fixture)
 {
     API(StartWorkflowExecutionRequest) *start = fixture_start(fixture, "job");
-    API(StartWorkflowExecutionResponse) *started;
     start->domain = BULK_DOMAIN;
     start->workflow_type->name = BULK_TYPE_V2;
     start->task_list = fixture_list(fixture, BULK_LIST);
     start->input = fixture_payload(
         fixture, "{\"DomainName\":\"orders\",\"Query\":\"CloseTime = missing\",\"Reason\":\"r\","
                  "\"BatchType\":\"terminate\",\"PageSize\":7,\"RPS\":1000}");
-    EXPECT_OK(fixture_call(fixture, WORKFLOW_API "StartWorkflowExecution", &start->base,
-                           API_TYPE(start_workflow_execution_response), &started));
+    EXPECT_OK(fixture_call(fixture, start, NULL));
     API(GetWorkflowExecutionHistoryRequest) *request = fixture_history(fixture, "job");
     request->domain = BULK_DOMAIN;
     request->wait_for_new_event = true;

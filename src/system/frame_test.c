@@ -74,9 +74,9 @@ decide(void *context, struct system_decider *decider)
             API(Decision) *decision = system_decide(
                 decider,
                 API_VALUE(DECISION__ATTRIBUTES_REQUEST_CANCEL_ACTIVITY_TASK_DECISION_ATTRIBUTES));
-            decision->request_cancel_activity_task_decision_attributes = message_new(
-                decider->arena, API_TYPE(request_cancel_activity_task_decision_attributes));
-            decision->request_cancel_activity_task_decision_attributes->activity_id = "a";
+            decision->request_cancel_activity_task_decision_attributes =
+                API_NEW(decider->arena, request_cancel_activity_task_decision_attributes,
+                        .activity_id = "a");
         }
         break;
     }
@@ -137,40 +137,29 @@ static void
 start(struct fixture *fixture, const char *id)
 {
     API(StartWorkflowExecutionRequest) *request = fixture_start(fixture, id);
-    API(StartWorkflowExecutionResponse) *started;
     request->workflow_type->name = "counter";
     request->task_list = fixture_list(fixture, LIST);
-    EXPECT_OK(fixture_call(fixture, WORKFLOW_API "StartWorkflowExecution", &request->base,
-                           API_TYPE(start_workflow_execution_response), &started));
+    EXPECT_OK(fixture_call(fixture, request, NULL));
 }
 
 static void
 signal_with(struct fixture *fixture, const char *id, const char *name, const char *input)
 {
-    API(SignalWorkflowExecutionRequest) *request =
-        message_new(fixture->arena, API_TYPE(signal_workflow_execution_request));
-    API(SignalWorkflowExecutionResponse) *response;
-    request->domain = "orders";
-    request->workflow_execution = fixture_execution(fixture, id);
-    request->signal_name = (char *)name;
-    request->request_id = fixture_uuid(fixture);
-    request->signal_input = fixture_payload(fixture, input);
-    EXPECT_OK(fixture_call(fixture, WORKFLOW_API "SignalWorkflowExecution", &request->base,
-                           API_TYPE(signal_workflow_execution_response), &response));
+    API(SignalWorkflowExecutionRequest) *request = API_NEW(
+        fixture->arena, signal_workflow_execution_request, .domain = "orders",
+        .workflow_execution = fixture_execution(fixture, id), .signal_name = (char *)name,
+        .request_id = fixture_uuid(fixture), .signal_input = fixture_payload(fixture, input));
+    EXPECT_OK(fixture_call(fixture, request, NULL));
 }
 
 static struct error *
 ask(struct fixture *fixture, const char *id, const char *type, const char **answer)
 {
-    API(QueryWorkflowRequest) *request =
-        message_new(fixture->arena, API_TYPE(query_workflow_request));
     API(QueryWorkflowResponse) *response;
-    request->domain = "orders";
-    request->workflow_execution = fixture_execution(fixture, id);
-    request->query = message_new(fixture->arena, API_TYPE(workflow_query));
-    request->query->query_type = (char *)type;
-    struct error *err = fixture_call(fixture, WORKFLOW_API "QueryWorkflow", &request->base,
-                                     API_TYPE(query_workflow_response), &response);
+    struct error *err =
+        API_CALL(fixture, &response, query_workflow, .domain = "orders",
+                 .workflow_execution = fixture_execution(fixture, id),
+                 .query = API_NEW(fixture->arena, workflow_query, .query_type = (char *)type));
     if (err == NULL)
         *answer =
             arena_text_of(fixture->arena, presence_read_payload(response->query_result).bytes);
@@ -275,14 +264,9 @@ cancelled(struct fixture *fixture)
         signal_with(fixture, "wf", "count", "");
     signal_with(fixture, "wf", "work", "");
     EXPECT_OK(fiber_sleep(30 * NS_PER_S, fixture->arena)); /* heartbeats keep it */
-    API(RequestCancelWorkflowExecutionRequest) *request =
-        message_new(fixture->arena, API_TYPE(request_cancel_workflow_execution_request));
-    API(RequestCancelWorkflowExecutionResponse) *response;
-    request->domain = "orders";
-    request->workflow_execution = fixture_execution(fixture, "wf");
-    request->request_id = fixture_uuid(fixture);
-    EXPECT_OK(fixture_call(fixture, WORKFLOW_API "RequestCancelWorkflowExecution", &request->base,
-                           API_TYPE(request_cancel_workflow_execution_response), &response));
+    EXPECT_OK(API_CALL(fixture, NULL, request_cancel_workflow_execution, .domain = "orders",
+                       .workflow_execution = fixture_execution(fixture, "wf"),
+                       .request_id = fixture_uuid(fixture)));
     const API(HistoryEvent) *last = wait_closed(fixture, "wf");
     EXPECT_EQ(last->attributes_case, EVENT_KIND(WORKFLOW_EXECUTION_CANCELED));
     struct slice details =

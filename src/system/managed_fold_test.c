@@ -27,21 +27,17 @@ fold(struct scene *scene, const API(HistoryEvent) *event)
 static API(HistoryEvent) *
 make_event(struct scene *scene, int kind)
 {
-    API(HistoryEvent) *event = message_new(scene->arena, API_TYPE(history_event));
-    event->attributes_case = kind;
-    return event;
+    return API_NEW(scene->arena, history_event, .attributes_case = kind);
 }
 
 static void
 started(struct scene *scene, const char *input)
 {
     API(HistoryEvent) *event = make_event(scene, EVENT_KIND(WORKFLOW_EXECUTION_STARTED));
-    API(WorkflowExecutionStartedEventAttributes) *attributes =
-        message_new(scene->arena, API_TYPE(workflow_execution_started_event_attributes));
-    attributes->workflow_type = message_new(scene->arena, API_TYPE(workflow_type));
-    attributes->workflow_type->name = MANAGED_FAILOVER;
-    attributes->input = payload(scene, input);
-    event->workflow_execution_started_event_attributes = attributes;
+    event->workflow_execution_started_event_attributes =
+        API_NEW(scene->arena, workflow_execution_started_event_attributes,
+                .workflow_type = API_NEW(scene->arena, workflow_type, .name = MANAGED_FAILOVER),
+                .input = payload(scene, input));
     scene->state = arena_zalloc(scene->arena, 1, managed_failover.state_size);
     fold(scene, event);
 }
@@ -50,9 +46,8 @@ static void
 signaled(struct scene *scene, const char *signal)
 {
     API(HistoryEvent) *event = make_event(scene, EVENT_KIND(WORKFLOW_EXECUTION_SIGNALED));
-    event->workflow_execution_signaled_event_attributes =
-        message_new(scene->arena, API_TYPE(workflow_execution_signaled_event_attributes));
-    event->workflow_execution_signaled_event_attributes->signal_name = (char *)signal;
+    event->workflow_execution_signaled_event_attributes = API_NEW(
+        scene->arena, workflow_execution_signaled_event_attributes, .signal_name = (char *)signal);
     fold(scene, event);
 }
 
@@ -61,9 +56,8 @@ scheduled(struct scene *scene, const API(Decision) *decision)
 {
     API(HistoryEvent) *event = make_event(scene, EVENT_KIND(ACTIVITY_TASK_SCHEDULED));
     event->activity_task_scheduled_event_attributes =
-        message_new(scene->arena, API_TYPE(activity_task_scheduled_event_attributes));
-    event->activity_task_scheduled_event_attributes->input =
-        decision->schedule_activity_task_decision_attributes->input;
+        API_NEW(scene->arena, activity_task_scheduled_event_attributes,
+                .input = decision->schedule_activity_task_decision_attributes->input);
     fold(scene, event);
 }
 
@@ -71,9 +65,8 @@ static void
 completed(struct scene *scene, const char *result)
 {
     API(HistoryEvent) *event = make_event(scene, EVENT_KIND(ACTIVITY_TASK_COMPLETED));
-    event->activity_task_completed_event_attributes =
-        message_new(scene->arena, API_TYPE(activity_task_completed_event_attributes));
-    event->activity_task_completed_event_attributes->result = payload(scene, result);
+    event->activity_task_completed_event_attributes = API_NEW(
+        scene->arena, activity_task_completed_event_attributes, .result = payload(scene, result));
     fold(scene, event);
 }
 
@@ -82,7 +75,7 @@ timed_out(struct scene *scene)
 {
     API(HistoryEvent) *event = make_event(scene, EVENT_KIND(ACTIVITY_TASK_TIMED_OUT));
     event->activity_task_timed_out_event_attributes =
-        message_new(scene->arena, API_TYPE(activity_task_timed_out_event_attributes));
+        API_NEW(scene->arena, activity_task_timed_out_event_attributes);
     fold(scene, event);
 }
 

@@ -30,16 +30,14 @@ static API(Domain) *
 make_domain(struct arena *arena)
 {
     static const char *const clusters[] = {"east", "west"};
-    API(Domain) *domain = message_new(arena, API_TYPE(domain));
-    domain->name = "orders";
-    domain->status = API_VALUE(DOMAIN_STATUS__DOMAIN_STATUS_REGISTERED);
-    domain->is_global_domain = true;
-    domain->active_cluster_name = "east";
-    domain->n_clusters = array_length(clusters);
+    API(Domain) *domain = API_NEW(arena, domain, .name = "orders",
+                                  .status = API_VALUE(DOMAIN_STATUS__DOMAIN_STATUS_REGISTERED),
+                                  .is_global_domain = true, .active_cluster_name = "east",
+                                  .n_clusters = array_length(clusters));
     domain->clusters = arena_zalloc(arena, domain->n_clusters, sizeof domain->clusters[0]);
     for (size_t i = 0; i < domain->n_clusters; i++) {
-        domain->clusters[i] = message_new(arena, API_TYPE(cluster_replication_configuration));
-        domain->clusters[i]->cluster_name = (char *)clusters[i];
+        domain->clusters[i] =
+            API_NEW(arena, cluster_replication_configuration, .cluster_name = (char *)clusters[i]);
     }
     SET_DATA(domain, arena, {"IsManagedByCadence", " True "});
     return domain;

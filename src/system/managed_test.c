@@ -27,8 +27,8 @@ set_cluster(struct fixture *fixture, API(RegisterDomainRequest) *request)
     request->clusters = arena_zalloc(fixture->arena, 2, sizeof request->clusters[0]);
     for (int i = 0; i < 2; i++) {
         request->clusters[i] =
-            message_new(fixture->arena, API_TYPE(cluster_replication_configuration));
-        request->clusters[i]->cluster_name = arena_format(fixture->arena, "cluster%d", i);
+            API_NEW(fixture->arena, cluster_replication_configuration,
+                    .cluster_name = arena_format(fixture->arena, "cluster%d", i));
     }
 }
 
@@ -49,13 +49,11 @@ set_datum(struct fixture *fixture, API(RegisterDomainRequest) *request, const ch
 static void
 register_request(struct fixture *fixture, API(RegisterDomainRequest) *request)
 {
-    API(RegisterDomainResponse) *response;
     request->is_global_domain = true;
     set_cluster(fixture, request);
     set_datum(fixture, request, "IsManagedByCadence", "true");
     request->workflow_execution_retention_period = presence_make_duration(fixture->arena, 86400);
-    EXPECT_OK(fixture_call(fixture, DOMAIN_API "RegisterDomain", &request->base,
-                           API_TYPE(register_domain_response), &response));
+    EXPECT_OK(fixture_call(fixture, request, NULL));
 }
 
 /* `preferred` NULL: it says nothing. */
@@ -63,8 +61,7 @@ static void
 register_managed(struct fixture *fixture, const char *domain, const char *preferred)
 {
     API(RegisterDomainRequest) *request =
-        message_new(fixture->arena, API_TYPE(register_domain_request));
-    request->name = (char *)domain;
+        API_NEW(fixture->arena, register_domain_request, .name = (char *)domain);
     if (preferred != NULL)
         set_datum(fixture, request, "PreferredCluster", preferred);
     register_request(fixture, request);
@@ -75,9 +72,8 @@ static void
 register_active_active(struct fixture *fixture, const char *domain)
 {
     API(RegisterDomainRequest) *request =
-        message_new(fixture->arena, API_TYPE(register_domain_request));
-    request->name = (char *)domain;
-    request->active_clusters = sample_attributes(fixture->arena, "cluster0", "cluster1");
+        API_NEW(fixture->arena, register_domain_request, .name = (char *)domain,
+                .active_clusters = sample_attributes(fixture->arena, "cluster0", "cluster1"));
     set_datum(fixture, request, "ClusterAttributePreferences",
               "[{\"scope\":\"region\",\"name\":\"one\",\"preferredCluster\":\"cluster0\"},"
               "{\"scope\":\"region\",\"name\":\"two\",\"preferredCluster\":\"cluster0\"}]");
@@ -116,47 +112,35 @@ static void
 start(struct fixture *fixture, const char *id, const char *type, const char *input)
 {
     API(StartWorkflowExecutionRequest) *request = fixture_start(fixture, id);
-    API(StartWorkflowExecutionResponse) *started;
     request->domain = SYSTEM_DOMAIN;
     request->workflow_type->name = (char *)type;
     request->task_list = fixture_list(fixture, MANAGED_LIST);
     request->input = fixture_payload(fixture, input);
-    request->memo = message_new(fixture->arena, API_TYPE(memo));
-    request->memo->n_fields = 1;
+    request->memo = API_NEW(fixture->arena, memo, .n_fields = 1);
     request->memo->fields = arena_zalloc(fixture->arena, 1, sizeof request->memo->fields[0]);
     request->memo->fields[0] = message_new(fixture->arena, API_TYPE(memo__fields_entry));
     request->memo->fields[0]->key = "operator";
     request->memo->fields[0]->value = fixture_payload(fixture, "\"ann\"");
     request->execution_start_to_close_timeout = presence_make_duration(fixture->arena, 1200);
-    EXPECT_OK(fixture_call(fixture, WORKFLOW_API "StartWorkflowExecution", &request->base,
-                           API_TYPE(start_workflow_execution_response), &started));
+    EXPECT_OK(fixture_call(fixture, request, NULL));
 }
 
 static void
 signal_run(struct fixture *fixture, const char *id, const char *signal)
 {
-    API(SignalWorkflowExecutionRequest) *request =
-        message_new(fixture->arena, API_TYPE(signal_workflow_execution_request));
-    API(SignalWorkflowExecutionResponse) *response;
-    request->domain = SYSTEM_DOMAIN;
-    request->workflow_execution = fixture_execution(fixture, id);
-    request->signal_name = (char *)signal;
-    EXPECT_OK(fixture_call(fixture, WORKFLOW_API "SignalWorkflowExecution", &request->base,
-                           API_TYPE(signal_workflow_execution_response), &response));
+    API(SignalWorkflowExecutionRequest) *request = API_NEW(
+        fixture->arena, signal_workflow_execution_request, .domain = SYSTEM_DOMAIN,
+        .workflow_execution = fixture_execution(fixture, id), .signal_name = (char *)signal);
+    EXPECT_OK(fixture_call(fixture, request, NULL));
 }
 
 static const char *
 ask(struct fixture *fixture, const char *id)
 {
-    API(QueryWorkflowRequest) *request =
-        message_new(fixture->arena, API_TYPE(query_workflow_request));
-    API(QueryWorkflowResponse) *response;
-    request->domain = SYSTEM_DOMAIN;
-    request->workflow_execution = fixture_execution(fixture, id);
-    request->query = message_new(fixture->arena, API_TYPE(workflow_query));
-    request->query->query_type = MANAGED_QUERY;
-    EXPECT_OK(fixture_call(fixture, WORKFLOW_API "QueryWorkflow", &request->base,
-                           API_TYPE(query_workflow_response), &response));
+    API(QueryWorkflowResponse) *response =
+        API_OK(fixture, query_workflow, .domain = SYSTEM_DOMAIN,
+               .workflow_execution = fixture_execution(fixture, id),
+               .query = API_NEW(fixture->arena, workflow_query, .query_type = MANAGED_QUERY));
     return arena_text_of(fixture->arena, presence_read_payload(response->query_result).bytes);
 }
 
@@ -292,14 +276,8 @@ TEST(managed, what_cannot_be_done_changes_nothing_and_says_why)
 static void
 poll_once(struct fixture *fixture, const char *domain)
 {
-    API(PollForDecisionTaskRequest) *request =
-        message_new(fixture->arena, API_TYPE(poll_for_decision_task_request));
-    API(PollForDecisionTaskResponse) *response;
-    request->domain = (char *)domain;
-    request->task_list = fixture_list(fixture, "work");
-    request->identity = "worker";
-    EXPECT_OK(fixture_call(fixture, WORKER_API "PollForDecisionTask", &request->base,
-                           API_TYPE(poll_for_decision_task_response), &response));
+    EXPECT_OK(API_CALL(fixture, NULL, poll_for_decision_task, .domain = (char *)domain,
+                       .task_list = fixture_list(fixture, "work"), .identity = "worker"));
 }
 
 static void

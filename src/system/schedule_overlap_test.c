@@ -70,7 +70,7 @@ buffers(struct fixture *fixture)
     API(UpdateScheduleRequest) *update = scheduling_update(fixture, "busy");
     scheduling_wait(fixture, 60);
     EXPECT_EQ(info_of(fixture, "busy")->buffered_fire_count, 1);
-    update->policies = message_new(fixture->arena, API_TYPE(schedule_policies));
+    update->policies = API_NEW(fixture->arena, schedule_policies);
     scheduling_send_update(fixture, update);
     EXPECT_EQ(info_of(fixture, "busy")->buffered_fire_count, 0);
     EXPECT_EQ(info_of(fixture, "busy")->skipped_runs, 2);
@@ -88,9 +88,8 @@ concurrent(struct fixture *fixture)
     scheduling_wait(fixture, 180);
     EXPECT_EQ(info_of(fixture, "busy")->total_runs, 4);
     API(UpdateScheduleRequest) *update = scheduling_update(fixture, "busy");
-    update->policies = message_new(fixture->arena, API_TYPE(schedule_policies));
-    update->policies->overlap_policy = OVERLAP(CONCURRENT);
-    update->policies->concurrency_limit = 3;
+    update->policies = API_NEW(fixture->arena, schedule_policies,
+                               .overlap_policy = OVERLAP(CONCURRENT), .concurrency_limit = 3);
     scheduling_send_update(fixture, update);
     scheduling_wait(fixture, 180);
     /* Of those before the limit only the last is known. */

@@ -63,11 +63,9 @@ paused_from_the_start(struct fixture *fixture)
 {
     scheduling_open(fixture);
     API(CreateScheduleRequest) *request = scheduling_new(fixture, "later", "@every 10s");
-    request->state = message_new(fixture->arena, API_TYPE(schedule_state));
-    request->state->paused = true;
-    request->state->pause_info = message_new(fixture->arena, API_TYPE(schedule_pause_info));
-    request->state->pause_info->reason = "not yet";
-    request->state->pause_info->paused_by = "me";
+    request->state = API_NEW(fixture->arena, schedule_state, .paused = true,
+                             .pause_info = API_NEW(fixture->arena, schedule_pause_info,
+                                                   .reason = "not yet", .paused_by = "me"));
     scheduling_create(fixture, request);
     scheduling_wait(fixture, 35);
     const API(DescribeScheduleResponse) *described = scheduling_describe(fixture, "later");
@@ -98,15 +96,12 @@ updates(struct fixture *fixture)
     const API(CreateScheduleRequest) *created = scheduling_new(fixture, "old", "@every 1h");
     scheduling_create(fixture, created);
     API(UpdateScheduleRequest) *request = scheduling_update(fixture, "old");
-    API(UpdateScheduleResponse) *response;
-    struct error *err = scheduling_send(fixture, "UpdateSchedule", &request->base,
-                                        API_TYPE(update_schedule_response), &response);
+    struct error *err = fixture_call(fixture, request, NULL);
     EXPECT_KIND(err, ERR_BAD_REQUEST);
     EXPECT_TEXT(err->message, "At least one of Spec, Action, Policies, or SearchAttributes must be "
                               "set on request.");
     scheduling_wait(fixture, 3);
-    request->spec = message_new(fixture->arena, API_TYPE(schedule_spec));
-    request->spec->cron_expression = "@every 10s";
+    request->spec = API_NEW(fixture->arena, schedule_spec, .cron_expression = "@every 10s");
     scheduling_send_update(fixture, request);
     const API(DescribeScheduleResponse) *described = scheduling_describe(fixture, "old");
     EXPECT_TEXT(described->spec->cron_expression, "@every 10s");
@@ -116,9 +111,8 @@ updates(struct fixture *fixture)
                   seconds_of(described->info->create_time),
               3);
     request->spec = NULL;
-    request->policies = message_new(fixture->arena, API_TYPE(schedule_policies));
-    request->policies->overlap_policy = OVERLAP(CONCURRENT);
-    request->policies->concurrency_limit = 2;
+    request->policies = API_NEW(fixture->arena, schedule_policies,
+                                .overlap_policy = OVERLAP(CONCURRENT), .concurrency_limit = 2);
     scheduling_send_update(fixture, request);
     described = scheduling_describe(fixture, "old");
     EXPECT_TEXT(described->spec->cron_expression, "@every 10s");

@@ -18,8 +18,7 @@ seconds_of(const GOOGLE(Timestamp) *time)
 static API(Memo) *
 memo_of(struct fixture *fixture, const char *key)
 {
-    API(Memo) *memo = message_new(fixture->arena, API_TYPE(memo));
-    memo->n_fields = 1;
+    API(Memo) *memo = API_NEW(fixture->arena, memo, .n_fields = 1);
     memo->fields = arena_zalloc(fixture->arena, 1, sizeof memo->fields[0]);
     memo->fields[0] = message_new(fixture->arena, API_TYPE(memo__fields_entry));
     memo->fields[0]->key = (char *)key;
@@ -38,10 +37,9 @@ make_full(struct fixture *fixture)
     request->spec->jitter = presence_make_duration(fixture->arena, 15);
     action->input = fixture_payload(fixture, "\"hello\"");
     action->workflow_id_prefix = "prefix-";
-    action->retry_policy = message_new(fixture->arena, API_TYPE(retry_policy));
-    action->retry_policy->initial_interval = presence_make_duration(fixture->arena, 1);
-    action->retry_policy->backoff_coefficient = 2;
-    action->retry_policy->maximum_attempts = 3;
+    action->retry_policy = API_NEW(fixture->arena, retry_policy,
+                                   .initial_interval = presence_make_duration(fixture->arena, 1),
+                                   .backoff_coefficient = 2, .maximum_attempts = 3);
     action->memo = memo_of(fixture, "action");
     action->search_attributes = listing_attributes(fixture, "CustomKeywordField", "\"sa\"");
     request->policies->overlap_policy = OVERLAP(BUFFER);
@@ -145,7 +143,7 @@ lacking(struct fixture *fixture)
     API(ScheduleAction) *action = request->action;
     request->action = NULL;
     expect_refused(fixture, request, "Action.StartWorkflow is not set on request.");
-    request->action = message_new(fixture->arena, API_TYPE(schedule_action));
+    request->action = API_NEW(fixture->arena, schedule_action);
     expect_refused(fixture, request, "Action.StartWorkflow is not set on request.");
     request->action = action;
     EXPECT_OK(scheduling_try(fixture, request));
@@ -188,32 +186,18 @@ static void
 unknown(struct fixture *fixture)
 {
     static const char *const text = "schedule \"nobody\" not found in domain \"orders\"";
-    API(DescribeScheduleRequest) *describe =
-        message_new(fixture->arena, API_TYPE(describe_schedule_request));
-    API(PauseScheduleRequest) *pause =
-        message_new(fixture->arena, API_TYPE(pause_schedule_request));
-    API(UnpauseScheduleRequest) *unpause =
-        message_new(fixture->arena, API_TYPE(unpause_schedule_request));
+    API(DescribeScheduleRequest) *describe = API_NEW(fixture->arena, describe_schedule_request);
+    API(PauseScheduleRequest) *pause = API_NEW(fixture->arena, pause_schedule_request);
+    API(UnpauseScheduleRequest) *unpause = API_NEW(fixture->arena, unpause_schedule_request);
     API(UpdateScheduleRequest) *update = scheduling_update(fixture, "nobody");
     describe->domain = pause->domain = unpause->domain = "orders";
     describe->schedule_id = pause->schedule_id = unpause->schedule_id = "nobody";
-    update->policies = message_new(fixture->arena, API_TYPE(schedule_policies));
-    const struct {
-        const char *method;
-        const ProtobufCMessage *request;
-        const ProtobufCMessageDescriptor *type;
-    } calls[] = {
-        {"DescribeSchedule", &describe->base, API_TYPE(describe_schedule_response)},
-        {"PauseSchedule", &pause->base, API_TYPE(pause_schedule_response)},
-        {"UnpauseSchedule", &unpause->base, API_TYPE(unpause_schedule_response)},
-        {"UpdateSchedule", &update->base, API_TYPE(update_schedule_response)},
-        {"BackfillSchedule", &scheduling_backfill(fixture, "nobody", 10, 5)->base,
-         API_TYPE(backfill_schedule_response)},
-    };
+    update->policies = API_NEW(fixture->arena, schedule_policies);
+    const ProtobufCMessage *const calls[] = {&describe->base, &pause->base, &unpause->base,
+                                             &update->base,
+                                             &scheduling_backfill(fixture, "nobody", 10, 5)->base};
     for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++) {
-        ProtobufCMessage *response;
-        struct error *err =
-            scheduling_send(fixture, calls[i].method, calls[i].request, calls[i].type, &response);
+        struct error *err = fixture_call_at(fixture, calls[i], NULL);
         EXPECT_KIND(err, ERR_ENTITY_NOT_EXISTS);
         EXPECT_TEXT(err->message, text);
     }

@@ -1,9 +1,6 @@
 /* test_scheduling.c - see test_scheduling.h. */
 #include "system/test_scheduling.h"
 
-#define CALL(method, request, type, response)                                                      \
-    EXPECT_OK(scheduling_send(fixture, method, &(request)->base, API_TYPE(type), response))
-
 void
 scheduling_open(struct fixture *fixture)
 {
@@ -22,38 +19,26 @@ API(CreateScheduleRequest) *
 scheduling_new(struct fixture *fixture, const char *id, const char *cron)
 {
     struct arena *arena = fixture->arena;
-    API(CreateScheduleRequest) *request = message_new(arena, API_TYPE(create_schedule_request));
+    API(CreateScheduleRequest) *request = API_NEW(arena, create_schedule_request);
     API(ScheduleAction__StartWorkflowAction) *action =
         message_new(arena, API_TYPE(schedule_action__start_workflow_action));
     request->domain = "orders";
     request->schedule_id = (char *)id;
-    request->spec = message_new(arena, API_TYPE(schedule_spec));
-    request->spec->cron_expression = (char *)cron;
-    request->action = message_new(arena, API_TYPE(schedule_action));
-    request->action->start_workflow = action;
-    action->workflow_type = message_new(arena, API_TYPE(workflow_type));
-    action->workflow_type->name = "order";
+    request->spec = API_NEW(arena, schedule_spec, .cron_expression = (char *)cron);
+    request->action = API_NEW(arena, schedule_action, .start_workflow = action);
+    action->workflow_type = API_NEW(arena, workflow_type, .name = "order");
     action->task_list = fixture_list(fixture, "work");
     action->execution_start_to_close_timeout = presence_make_duration(arena, 100000);
     action->task_start_to_close_timeout = presence_make_duration(arena, 10);
-    request->policies = message_new(arena, API_TYPE(schedule_policies));
+    request->policies = API_NEW(arena, schedule_policies);
     return request;
-}
-
-struct error *
-scheduling_send(struct fixture *fixture, const char *method, const ProtobufCMessage *request,
-                const ProtobufCMessageDescriptor *type, void *response)
-{
-    return fixture_call(fixture, arena_format(fixture->arena, SCHEDULE_API "%s", method), request,
-                        type, response);
 }
 
 struct error *
 scheduling_try(struct fixture *fixture, const API(CreateScheduleRequest) *request)
 {
     API(CreateScheduleResponse) *response;
-    struct error *err = scheduling_send(fixture, "CreateSchedule", &request->base,
-                                        API_TYPE(create_schedule_response), &response);
+    struct error *err = fixture_call(fixture, request, &response);
     if (err == NULL)
         EXPECT_TEXT(response->schedule_id, request->schedule_id);
     return err;
@@ -68,73 +53,47 @@ scheduling_create(struct fixture *fixture, const API(CreateScheduleRequest) *req
 const API(DescribeScheduleResponse) *
 scheduling_describe(struct fixture *fixture, const char *id)
 {
-    API(DescribeScheduleRequest) *request =
-        message_new(fixture->arena, API_TYPE(describe_schedule_request));
-    API(DescribeScheduleResponse) *response;
-    request->domain = "orders";
-    request->schedule_id = (char *)id;
-    CALL("DescribeSchedule", request, describe_schedule_response, &response);
-    return response;
+    return API_OK(fixture, describe_schedule, .domain = "orders", .schedule_id = (char *)id);
 }
 
 void
 scheduling_pause(struct fixture *fixture, const char *id, const char *reason)
 {
-    API(PauseScheduleRequest) *request =
-        message_new(fixture->arena, API_TYPE(pause_schedule_request));
-    API(PauseScheduleResponse) *response;
-    request->domain = "orders";
-    request->schedule_id = (char *)id;
-    request->reason = (char *)reason;
-    request->identity = "somebody";
-    CALL("PauseSchedule", request, pause_schedule_response, &response);
+    EXPECT_OK(API_CALL(fixture, NULL, pause_schedule, .domain = "orders", .schedule_id = (char *)id,
+                       .reason = (char *)reason, .identity = "somebody"));
 }
 
 void
 scheduling_unpause(struct fixture *fixture, const char *id, API(ScheduleCatchUpPolicy) policy)
 {
-    API(UnpauseScheduleRequest) *request =
-        message_new(fixture->arena, API_TYPE(unpause_schedule_request));
-    API(UnpauseScheduleResponse) *response;
-    request->domain = "orders";
-    request->schedule_id = (char *)id;
-    request->catch_up_policy = policy;
-    CALL("UnpauseSchedule", request, unpause_schedule_response, &response);
+    EXPECT_OK(API_CALL(fixture, NULL, unpause_schedule, .domain = "orders",
+                       .schedule_id = (char *)id, .catch_up_policy = policy));
 }
 
 void
 scheduling_delete(struct fixture *fixture, const char *id)
 {
-    API(DeleteScheduleRequest) *request =
-        message_new(fixture->arena, API_TYPE(delete_schedule_request));
-    API(DeleteScheduleResponse) *response;
-    request->domain = "orders";
-    request->schedule_id = (char *)id;
-    CALL("DeleteSchedule", request, delete_schedule_response, &response);
+    EXPECT_OK(
+        API_CALL(fixture, NULL, delete_schedule, .domain = "orders", .schedule_id = (char *)id));
 }
 
 API(UpdateScheduleRequest) *
 scheduling_update(struct fixture *fixture, const char *id)
 {
-    API(UpdateScheduleRequest) *request =
-        message_new(fixture->arena, API_TYPE(update_schedule_request));
-    request->domain = "orders";
-    request->schedule_id = (char *)id;
-    return request;
+    return API_NEW(fixture->arena, update_schedule_request, .domain = "orders",
+                   .schedule_id = (char *)id);
 }
 
 void
 scheduling_send_update(struct fixture *fixture, const API(UpdateScheduleRequest) *request)
 {
-    API(UpdateScheduleResponse) *response;
-    CALL("UpdateSchedule", request, update_schedule_response, &response);
+    EXPECT_OK(fixture_call(fixture, request, NULL));
 }
 
 API(BackfillScheduleRequest) *
 scheduling_backfill(struct fixture *fixture, const char *id, int64_t from, int64_t to)
 {
-    API(BackfillScheduleRequest) *request =
-        message_new(fixture->arena, API_TYPE(backfill_schedule_request));
+    API(BackfillScheduleRequest) *request = API_NEW(fixture->arena, backfill_schedule_request);
     int64_t now = clock_wall();
     request->domain = "orders";
     request->schedule_id = (char *)id;
@@ -146,22 +105,14 @@ scheduling_backfill(struct fixture *fixture, const char *id, int64_t from, int64
 struct error *
 scheduling_send_backfill(struct fixture *fixture, const API(BackfillScheduleRequest) *request)
 {
-    API(BackfillScheduleResponse) *response;
-    return scheduling_send(fixture, "BackfillSchedule", &request->base,
-                           API_TYPE(backfill_schedule_response), &response);
+    return fixture_call(fixture, request, NULL);
 }
 
 const API(ListSchedulesResponse) *
 scheduling_list(struct fixture *fixture, int32_t page_size, ProtobufCBinaryData token)
 {
-    API(ListSchedulesRequest) *request =
-        message_new(fixture->arena, API_TYPE(list_schedules_request));
-    API(ListSchedulesResponse) *response;
-    request->domain = "orders";
-    request->page_size = page_size;
-    request->next_page_token = token;
-    CALL("ListSchedules", request, list_schedules_response, &response);
-    return response;
+    return API_OK(fixture, list_schedules, .domain = "orders", .page_size = page_size,
+                  .next_page_token = token);
 }
 
 int64_t
@@ -196,13 +147,8 @@ scheduling_end_one(struct fixture *fixture)
 void
 scheduling_fail_one(struct fixture *fixture)
 {
-    API(Decision) *decision = message_new(fixture->arena, API_TYPE(decision));
-    decision->attributes_case =
-        API_VALUE(DECISION__ATTRIBUTES_FAIL_WORKFLOW_EXECUTION_DECISION_ATTRIBUTES);
-    decision->fail_workflow_execution_decision_attributes =
-        message_new(fixture->arena, API_TYPE(fail_workflow_execution_decision_attributes));
-    decision->fail_workflow_execution_decision_attributes->failure =
-        message_new(fixture->arena, API_TYPE(failure));
-    decision->fail_workflow_execution_decision_attributes->failure->reason = "sold out";
+    API(Decision) *decision =
+        API_DECISION(fixture->arena, fail_workflow_execution,
+                     .failure = API_NEW(fixture->arena, failure, .reason = "sold out"));
     answer_one(fixture, decision);
 }

@@ -6,7 +6,6 @@
 #include "system/test_fixture.h"
 #include "uber/cadence/api/v1/service_schedule.pb-c.h"
 
-#define SCHEDULE_API   "/uber.cadence.api.v1.ScheduleAPI/"
 #define OVERLAP(name)  API_VALUE(SCHEDULE_OVERLAP_POLICY__SCHEDULE_OVERLAP_POLICY_##name)
 #define CATCH_UP(name) API_VALUE(SCHEDULE_CATCH_UP_POLICY__SCHEDULE_CATCH_UP_POLICY_##name)
 
@@ -19,9 +18,6 @@ void scheduling_wait(struct fixture *fixture, int64_t seconds);
  * of them unset. */
 API(CreateScheduleRequest) *scheduling_new(struct fixture *fixture, const char *id,
                                            const char *cron);
-must_use struct error *scheduling_send(struct fixture *fixture, const char *method,
-                                       const ProtobufCMessage *request,
-                                       const ProtobufCMessageDescriptor *type, void *response);
 must_use struct error *scheduling_try(struct fixture *fixture,
                                       const API(CreateScheduleRequest) *request);
 

@@ -97,18 +97,17 @@ found(struct arena *arena, const struct query_filters *filters)
 static API(StartTimeFilter) *
 times(struct arena *arena, int64_t earliest, int64_t latest)
 {
-    API(StartTimeFilter) *filter = message_new(arena, API_TYPE(start_time_filter));
-    filter->earliest_time = presence_make_timestamp(arena, earliest);
-    filter->latest_time = presence_make_timestamp(arena, latest);
-    return filter;
+    return API_NEW(arena, start_time_filter,
+                   .earliest_time = presence_make_timestamp(arena, earliest),
+                   .latest_time = presence_make_timestamp(arena, latest));
 }
 
 TEST(filters, open_lists_are_of_open_runs_by_start_time)
 {
     scoped(arena_drop) struct arena *arena = arena_new(0);
     API(ListOpenWorkflowExecutionsRequest) *request =
-        message_new(arena, API_TYPE(list_open_workflow_executions_request));
-    request->start_time_filter = times(arena, 0, INT64_MAX);
+        API_NEW(arena, list_open_workflow_executions_request,
+                .start_time_filter = times(arena, 0, INT64_MAX));
     struct query_filters filters = query_filters_of_open(request);
     EXPECT_TEXT(found(arena, &filters), "ab");
     request->start_time_filter = times(arena, 1999999, 2000000); /* whole ms, both included */
@@ -120,8 +119,7 @@ TEST(filters, open_lists_are_of_open_runs_by_start_time)
     request->start_time_filter = times(arena, 0, INT64_MAX);
     request->filters_case =
         API_VALUE(LIST_OPEN_WORKFLOW_EXECUTIONS_REQUEST__FILTERS_EXECUTION_FILTER);
-    request->execution_filter = message_new(arena, API_TYPE(workflow_execution_filter));
-    request->execution_filter->workflow_id = "w";
+    request->execution_filter = API_NEW(arena, workflow_execution_filter, .workflow_id = "w");
     filters = query_filters_of_open(request);
     EXPECT_TEXT(found(arena, &filters), "a");
 }
@@ -129,24 +127,24 @@ TEST(filters, open_lists_are_of_open_runs_by_start_time)
 TEST(filters, closed_lists_are_of_closed_runs_by_start_time, "B-004")
 {
     scoped(arena_drop) struct arena *arena = arena_new(0);
-    API(ListClosedWorkflowExecutionsRequest) *request =
-        message_new(arena, API_TYPE(list_closed_workflow_executions_request));
-    request->start_time_filter = times(arena, 4000000, 5000000); /* both close later than that */
+    API(ListClosedWorkflowExecutionsRequest) *request = API_NEW(
+        arena, list_closed_workflow_executions_request,
+        .start_time_filter = times(arena, 4000000, 5000000) /* both close later than that */);
     struct query_filters filters = query_filters_of_closed(request);
     EXPECT_TEXT(found(arena, &filters), "d");
     request->start_time_filter = times(arena, 0, INT64_MAX);
     filters = query_filters_of_closed(request);
     EXPECT_TEXT(found(arena, &filters), "cd");
     request->filters_case = API_VALUE(LIST_CLOSED_WORKFLOW_EXECUTIONS_REQUEST__FILTERS_TYPE_FILTER);
-    request->type_filter = message_new(arena, API_TYPE(workflow_type_filter));
-    request->type_filter->name = "order";
+    request->type_filter = API_NEW(arena, workflow_type_filter, .name = "order");
     filters = query_filters_of_closed(request);
     EXPECT_TEXT(found(arena, &filters), "d");
     request->filters_case =
         API_VALUE(LIST_CLOSED_WORKFLOW_EXECUTIONS_REQUEST__FILTERS_STATUS_FILTER);
-    request->status_filter = message_new(arena, API_TYPE(status_filter));
-    request->status_filter->status =
-        API_VALUE(WORKFLOW_EXECUTION_CLOSE_STATUS__WORKFLOW_EXECUTION_CLOSE_STATUS_COMPLETED);
+    request->status_filter =
+        API_NEW(arena, status_filter,
+                .status = API_VALUE(
+                    WORKFLOW_EXECUTION_CLOSE_STATUS__WORKFLOW_EXECUTION_CLOSE_STATUS_COMPLETED));
     filters = query_filters_of_closed(request);
     EXPECT_TEXT(found(arena, &filters), "c");
 }

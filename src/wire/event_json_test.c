@@ -27,10 +27,7 @@ write_batch(const API(History) *batch, struct arena *arena)
 static API(History) *
 batch_of(API(HistoryEvent) **events, size_t count, struct arena *arena)
 {
-    API(History) *batch = message_new(arena, API_TYPE(history));
-    batch->n_events = count;
-    batch->events = events;
-    return batch;
+    return API_NEW(arena, history, .n_events = count, .events = events);
 }
 
 TEST(event_json, a_canonical_event_of_any_kind_comes_back_as_it_was)

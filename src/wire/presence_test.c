@@ -43,9 +43,8 @@ TEST(presence, a_time_that_is_none_is_refused_with_its_field)
                  {INT64_MIN, 0}, {9223372036, 854775808}, {-9223372037, 145224191}};
     scoped(arena_drop) struct arena *arena = arena_new(0);
     for (size_t i = 0; i < array_length(cases); i++) {
-        GOOGLE(Timestamp) *timestamp = message_new(arena, GOOGLE_TYPE(timestamp));
-        timestamp->seconds = cases[i].seconds;
-        timestamp->nanos = cases[i].nanos;
+        GOOGLE(Timestamp) *timestamp =
+            GOOGLE_NEW(arena, timestamp, .seconds = cases[i].seconds, .nanos = cases[i].nanos);
         struct maybe_int64 time;
         struct error *err = presence_read_timestamp(arena, "close_time", timestamp, &time);
         EXPECT_KIND(err, ERR_BAD_REQUEST);
@@ -57,9 +56,7 @@ TEST(presence, a_time_that_is_none_is_refused_with_its_field)
 static GOOGLE(Duration) *
 duration_of(struct arena *arena, int64_t seconds, int32_t nanos)
 {
-    GOOGLE(Duration) *duration = message_new(arena, GOOGLE_TYPE(duration));
-    duration->seconds = seconds;
-    duration->nanos = nanos;
+    GOOGLE(Duration) *duration = GOOGLE_NEW(arena, duration, .seconds = seconds, .nanos = nanos);
     return duration;
 }
 
@@ -158,8 +155,8 @@ TEST(presence, an_empty_payload_is_not_an_absent_one)
 TEST(presence, empty_bytes_are_not_written)
 {
     scoped(arena_drop) struct arena *arena = arena_new(0);
-    API(ListDomainsResponse) *response = message_new(arena, API_TYPE(list_domains_response));
-    response->next_page_token = presence_make_bytes(slice_of("", 0));
+    API(ListDomainsResponse) *response = API_NEW(
+        arena, list_domains_response, .next_page_token = presence_make_bytes(slice_of("", 0)));
     EXPECT_EQ(message_encode(arena, &response->base).length, 0);
     response->next_page_token = presence_make_bytes(slice_of("t", 1));
     EXPECT_EQ(message_encode(arena, &response->base).length, 3);

@@ -93,10 +93,8 @@ static API(HistoryEvent) *
 event_new(struct arena *arena, API(HistoryEvent__AttributesCase) arm,
           const ProtobufCMessageDescriptor *type)
 {
-    API(HistoryEvent) *event = message_new(arena, API_TYPE(history_event));
-    event->attributes_case = arm;
-    event->workflow_execution_started_event_attributes = message_new(arena, type);
-    return event;
+    return API_NEW(arena, history_event, .attributes_case = arm,
+                   .workflow_execution_started_event_attributes = message_new(arena, type));
 }
 
 #define EVENT_NEW(arena, NAME, name)                                                               \

@@ -4,8 +4,6 @@
 #include "api/test/fixture.h"
 #include "uber/cadence/admin/v1/service.pb-c.h"
 
-#define ADMIN_API "/uber.cadence.admin.v1.AdminAPI/"
-
 /* Numbers as Cadence has them. */
 static void
 expect_state(const json_t *info, int state, int close_status)
@@ -19,12 +17,9 @@ see_run(struct fixture *fixture)
 {
     run_start(fixture, "wf");
     ADMIN(DescribeWorkflowExecutionRequest) *request =
-        message_new(fixture->arena, ADMIN_TYPE(describe_workflow_execution_request));
-    ADMIN(DescribeWorkflowExecutionResponse) *response;
-    request->domain = "orders";
-    request->workflow_execution = fixture_execution(fixture, "wf");
-    EXPECT_OK(fixture_call(fixture, ADMIN_API "DescribeWorkflowExecution", &request->base,
-                           ADMIN_TYPE(describe_workflow_execution_response), &response));
+        ADMIN_NEW(fixture->arena, describe_workflow_execution_request, .domain = "orders",
+                  .workflow_execution = fixture_execution(fixture, "wf"));
+    ADMIN(DescribeWorkflowExecutionResponse) *response = fixture_ok(fixture, request);
     EXPECT_TEXT(response->mutable_state_in_cache, response->mutable_state_in_database);
     json_t *state = json_loads(response->mutable_state_in_database, 0, NULL);
     EXPECT(state != NULL);
@@ -36,15 +31,12 @@ see_run(struct fixture *fixture)
     EXPECT_TEXT(json_string_value(json_object_get(record, "workflow_id")), "wf");
     json_decref(state);
     terminate_run(fixture, "wf");
-    EXPECT_OK(fixture_call(fixture, ADMIN_API "DescribeWorkflowExecution", &request->base,
-                           ADMIN_TYPE(describe_workflow_execution_response), &response));
+    response = fixture_ok(fixture, request);
     state = json_loads(response->mutable_state_in_database, 0, NULL);
     expect_state(json_object_get(state, "ExecutionInfo"), 2, 4); /* completed, terminated */
     json_decref(state);
     request->workflow_execution->workflow_id = "nobody";
-    EXPECT_KIND(fixture_call(fixture, ADMIN_API "DescribeWorkflowExecution", &request->base,
-                             ADMIN_TYPE(describe_workflow_execution_response), &response),
-                ERR_ENTITY_NOT_EXISTS);
+    EXPECT_KIND(fixture_call(fixture, request, &response), ERR_ENTITY_NOT_EXISTS);
 }
 
 TEST(admin, a_run_is_shown_from_inside_as_it_is_in_memory_and_in_the_store, "E-076")
@@ -55,23 +47,13 @@ TEST(admin, a_run_is_shown_from_inside_as_it_is_in_memory_and_in_the_store, "E-0
 static ADMIN(DescribeHistoryHostResponse) *
 see_host(struct fixture *fixture)
 {
-    ADMIN(DescribeHistoryHostRequest) *request =
-        message_new(fixture->arena, ADMIN_TYPE(describe_history_host_request));
-    ADMIN(DescribeHistoryHostResponse) *response;
-    EXPECT_OK(fixture_call(fixture, ADMIN_API "DescribeHistoryHost", &request->base,
-                           ADMIN_TYPE(describe_history_host_response), &response));
-    return response;
+    return ADMIN_OK(fixture, describe_history_host);
 }
 
 static const char *
 see_queue(struct fixture *fixture, int shard)
 {
-    ADMIN(DescribeQueueRequest) *request =
-        message_new(fixture->arena, ADMIN_TYPE(describe_queue_request));
-    ADMIN(DescribeQueueResponse) *response;
-    request->shard_id = shard;
-    EXPECT_OK(fixture_call(fixture, ADMIN_API "DescribeQueue", &request->base,
-                           ADMIN_TYPE(describe_queue_response), &response));
+    ADMIN(DescribeQueueResponse) *response = ADMIN_OK(fixture, describe_queue, .shard_id = shard);
     EXPECT_EQ(response->n_processing_queue_states, 1);
     return response->processing_queue_states[0];
 }
@@ -85,13 +67,8 @@ shards(struct fixture *fixture)
     EXPECT_EQ(host->n_shard_ids, FIXTURE_SHARDS);
     EXPECT(host->domain_cache->num_of_items_in_cache_by_id >= 1);
 
-    ADMIN(DescribeShardDistributionRequest) *request =
-        message_new(fixture->arena, ADMIN_TYPE(describe_shard_distribution_request));
-    ADMIN(DescribeShardDistributionResponse) *response;
-    request->page_size = 3;
-    request->page_id = 1;
-    EXPECT_OK(fixture_call(fixture, ADMIN_API "DescribeShardDistribution", &request->base,
-                           ADMIN_TYPE(describe_shard_distribution_response), &response));
+    ADMIN(DescribeShardDistributionResponse) *response =
+        ADMIN_OK(fixture, describe_shard_distribution, .page_size = 3, .page_id = 1);
     EXPECT_EQ(response->number_of_shards, FIXTURE_SHARDS);
     EXPECT_EQ(response->n_shards, 1);
     EXPECT_EQ(response->shards[0]->key, 3);
@@ -112,19 +89,14 @@ close_shard(struct fixture *fixture)
     const char *before = see_queue(fixture, shard);
     EXPECT(strstr(before, "1 rows in memory") != NULL);
     ADMIN(CloseShardRequest) *request =
-        message_new(fixture->arena, ADMIN_TYPE(close_shard_request));
-    ADMIN(CloseShardResponse) *response;
-    request->shard_id = shard;
-    EXPECT_OK(fixture_call(fixture, ADMIN_API "CloseShard", &request->base,
-                           ADMIN_TYPE(close_shard_response), &response));
+        ADMIN_NEW(fixture->arena, close_shard_request, .shard_id = shard);
+    EXPECT_OK(fixture_call(fixture, request, NULL));
     API(PollForDecisionTaskResponse) *task = poll_decision(fixture, "work");
     EXPECT(task->task_token.len > 0);
     run_complete(fixture, fixture_complete(fixture, task->task_token, decide_end(fixture)));
     EXPECT(strcmp(before, see_queue(fixture, shard)) != 0);
     request->shard_id = 99;
-    EXPECT_KIND(fixture_call(fixture, ADMIN_API "CloseShard", &request->base,
-                             ADMIN_TYPE(close_shard_response), &response),
-                ERR_BAD_REQUEST);
+    EXPECT_KIND(fixture_call(fixture, request, NULL), ERR_BAD_REQUEST);
 }
 
 TEST(admin, a_shard_that_is_closed_is_taken_again_and_goes_on, "E-076")
@@ -135,17 +107,10 @@ TEST(admin, a_shard_that_is_closed_is_taken_again_and_goes_on, "E-076")
 static void
 no_meaning(struct fixture *fixture)
 {
-    ADMIN(ResetQueueRequest) *reset = message_new(fixture->arena, ADMIN_TYPE(reset_queue_request));
-    ADMIN(ResetQueueResponse) *response;
-    struct error *err = fixture_call(fixture, ADMIN_API "ResetQueue", &reset->base,
-                                     ADMIN_TYPE(reset_queue_response), &response);
+    struct error *err = ADMIN_CALL(fixture, NULL, reset_queue);
     EXPECT_KIND(err, ERR_BAD_REQUEST);
     EXPECT(strstr(err->message, "CloseShard") != NULL);
-    ADMIN(RemoveTaskRequest) *removed =
-        message_new(fixture->arena, ADMIN_TYPE(remove_task_request));
-    ADMIN(RemoveTaskResponse) *done;
-    err = fixture_call(fixture, ADMIN_API "RemoveTask", &removed->base,
-                       ADMIN_TYPE(remove_task_response), &done);
+    err = ADMIN_CALL(fixture, NULL, remove_task);
     EXPECT_KIND(err, ERR_BAD_REQUEST);
     EXPECT(strstr(err->message, "RefreshWorkflowTasks") != NULL);
 }
@@ -159,13 +124,8 @@ static void
 refresh(struct fixture *fixture)
 {
     run_start(fixture, "wf");
-    ADMIN(RefreshWorkflowTasksRequest) *request =
-        message_new(fixture->arena, ADMIN_TYPE(refresh_workflow_tasks_request));
-    ADMIN(RefreshWorkflowTasksResponse) *response;
-    request->domain = "orders";
-    request->workflow_execution = fixture_execution(fixture, "wf");
-    EXPECT_OK(fixture_call(fixture, ADMIN_API "RefreshWorkflowTasks", &request->base,
-                           ADMIN_TYPE(refresh_workflow_tasks_response), &response));
+    EXPECT_OK(ADMIN_CALL(fixture, NULL, refresh_workflow_tasks, .domain = "orders",
+                         .workflow_execution = fixture_execution(fixture, "wf")));
     EXPECT(poll_decision(fixture, "work")->task_token.len > 0);
 }
 

@@ -2,34 +2,26 @@
 #include "api/test/fixture.h"
 #include "audit/audit.h"
 
-#define AUDIT_API "/cadenza.admin.v1.AuditAPI/ListAuditRecords"
-
 static STORE_API(ListAuditRecordsResponse) *
 list(struct fixture *fixture, const char *domain, const char *operation, int count, uint64_t before)
 {
     STORE_API(ListAuditRecordsRequest) *request =
         message_new(fixture->arena, &cadenza__admin__v1__list_audit_records_request__descriptor);
-    STORE_API(ListAuditRecordsResponse) *response;
     request->domain = (char *)domain;
     request->operation = (char *)operation;
     request->page_size = count;
     request->before = before;
-    EXPECT_OK(fixture_call(fixture, AUDIT_API, &request->base,
-                           &cadenza__admin__v1__list_audit_records_response__descriptor,
-                           &response));
-    return response;
+    return fixture_ok(fixture, request);
 }
 
 static struct error *
 describe_as(struct fixture *fixture, const char *domain, const char *description)
 {
     static char *paths[] = {"description"};
-    API(UpdateDomainRequest) *request =
-        message_new(fixture->arena, API_TYPE(update_domain_request));
-    request->name = (char *)domain;
-    request->security_token = "hush";
-    request->description = (char *)description;
-    request->update_mask = message_new(fixture->arena, &google__protobuf__field_mask__descriptor);
+    API(UpdateDomainRequest) *request = API_NEW(
+        fixture->arena, update_domain_request, .name = (char *)domain, .security_token = "hush",
+        .description = (char *)description,
+        .update_mask = message_new(fixture->arena, &google__protobuf__field_mask__descriptor));
     request->update_mask->n_paths = 1;
     request->update_mask->paths = paths;
     return fixture_update_domain(fixture, request);

@@ -9,13 +9,7 @@
 static const STORE_API(ListFailingDecisionsResponse) *
 list_failing(struct fixture *fixture)
 {
-    STORE_API(ListFailingDecisionsRequest) request =
-        CADENZA__ADMIN__V1__LIST_FAILING_DECISIONS_REQUEST__INIT;
-    STORE_API(ListFailingDecisionsResponse) *response;
-    EXPECT_OK(fixture_call(fixture, "/cadenza.admin.v1.RunsAPI/ListFailingDecisions", &request.base,
-                           &cadenza__admin__v1__list_failing_decisions_response__descriptor,
-                           &response));
-    return response;
+    return fixture_ok(fixture, STORE_API_NEW(fixture->arena, list_failing_decisions_request));
 }
 
 /* Fails as soon as there is something to fail; when the last attempt began, after the first. */

@@ -6,20 +6,13 @@
 #include "uber/cadence/admin/v1/service.pb-c.h"
 #include "uber/cadence/api/v1/service_visibility.pb-c.h"
 
-#define ADMIN_API "/uber.cadence.admin.v1.AdminAPI/"
-
 /* Was it corrupt, and is gone? */
 static bool
 repair(struct fixture *fixture, const char *workflow_id, const char *run_id)
 {
-    ADMIN(MaintainCorruptWorkflowRequest) *request =
-        message_new(fixture->arena, ADMIN_TYPE(maintain_corrupt_workflow_request));
-    ADMIN(MaintainCorruptWorkflowResponse) *response;
-    request->domain = "orders";
-    request->workflow_execution = fixture_execution(fixture, workflow_id);
-    request->workflow_execution->run_id = (char *)run_id;
-    EXPECT_OK(fixture_call(fixture, ADMIN_API "MaintainCorruptWorkflow", &request->base,
-                           ADMIN_TYPE(maintain_corrupt_workflow_response), &response));
+    ADMIN(MaintainCorruptWorkflowResponse) *response =
+        ADMIN_OK(fixture, maintain_corrupt_workflow, .domain = "orders",
+                 .workflow_execution = fixture_execution_of(fixture, workflow_id, run_id));
     EXPECT(response->executions_deleted || !response->history_deleted);
     EXPECT_EQ(response->visibility_deleted, response->executions_deleted);
     return response->executions_deleted;
@@ -29,13 +22,9 @@ static int64_t
 count_runs(struct fixture *fixture)
 {
     API(CountWorkflowExecutionsRequest) *request =
-        message_new(fixture->arena, API_TYPE(count_workflow_executions_request));
-    API(CountWorkflowExecutionsResponse) *response;
-    request->domain = "orders";
+        API_NEW(fixture->arena, count_workflow_executions_request, .domain = "orders");
     EXPECT_OK(engine_visibility_wait(atomic_load(&fixture->engine), fixture->arena));
-    EXPECT_OK(fixture_call(fixture, "/uber.cadence.api.v1.VisibilityAPI/CountWorkflowExecutions",
-                           &request->base, API_TYPE(count_workflow_executions_response),
-                           &response));
+    API(CountWorkflowExecutionsResponse) *response = fixture_ok(fixture, request);
     return response->count;
 }
 
@@ -169,15 +158,10 @@ shared(struct fixture *fixture)
     const char *base = run_start(fixture, "wf");
     API(PollForDecisionTaskResponse) *task = poll_decision(fixture, "work");
     run_complete(fixture, fixture_complete(fixture, task->task_token, decide_marker(fixture)));
-    API(ResetWorkflowExecutionRequest) *request =
-        message_new(fixture->arena, API_TYPE(reset_workflow_execution_request));
-    API(ResetWorkflowExecutionResponse) *reset;
-    request->domain = "orders";
-    request->workflow_execution = fixture_execution(fixture, "wf");
-    request->decision_finish_event_id = 4;
-    request->request_id = fixture_uuid(fixture);
-    EXPECT_OK(fixture_call(fixture, WORKFLOW_API "ResetWorkflowExecution", &request->base,
-                           API_TYPE(reset_workflow_execution_response), &reset));
+    API(ResetWorkflowExecutionResponse) *reset =
+        API_OK(fixture, reset_workflow_execution, .domain = "orders",
+               .workflow_execution = fixture_execution(fixture, "wf"),
+               .decision_finish_event_id = 4, .request_id = fixture_uuid(fixture));
     harm(fixture, base, BAD_RECORD);
     EXPECT(repair(fixture, "wf", base));
     EXPECT_KIND(run_try_describe(fixture, "wf", base), ERR_ENTITY_NOT_EXISTS);

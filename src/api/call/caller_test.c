@@ -13,16 +13,12 @@ static struct error *
 cancel_closed(struct fixture *fixture, const struct call_header *headers, size_t count)
 {
     API(RequestCancelWorkflowExecutionRequest) *request =
-        message_new(fixture->arena, API_TYPE(request_cancel_workflow_execution_request));
-    API(RequestCancelWorkflowExecutionResponse) *response;
-    request->domain = "orders";
-    request->workflow_execution = fixture_execution(fixture, "wf");
-    request->request_id = fixture_uuid(fixture);
+        API_NEW(fixture->arena, request_cancel_workflow_execution_request, .domain = "orders",
+                .workflow_execution = fixture_execution(fixture, "wf"),
+                .request_id = fixture_uuid(fixture));
     fixture->headers = headers;
     fixture->header_count = count;
-    struct error *err =
-        fixture_call(fixture, WORKFLOW_API "RequestCancelWorkflowExecution", &request->base,
-                     API_TYPE(request_cancel_workflow_execution_response), &response);
+    struct error *err = fixture_call(fixture, request, NULL);
     fixture->header_count = 0;
     return err;
 }
@@ -110,15 +106,12 @@ TEST(caller, only_clients_that_know_the_error_are_told_that_a_run_has_completed,
 static struct error *
 describe_as(struct fixture *fixture, const struct call_header *headers, size_t count)
 {
-    API(DescribeDomainRequest) *request =
-        message_new(fixture->arena, API_TYPE(describe_domain_request));
-    API(DescribeDomainResponse) *response;
-    request->describe_by_case = API_VALUE(DESCRIBE_DOMAIN_REQUEST__DESCRIBE_BY_NAME);
-    request->name = "orders";
+    API(DescribeDomainRequest) *request = API_NEW(
+        fixture->arena, describe_domain_request,
+        .describe_by_case = API_VALUE(DESCRIBE_DOMAIN_REQUEST__DESCRIBE_BY_NAME), .name = "orders");
     fixture->headers = headers;
     fixture->header_count = count;
-    struct error *err = fixture_call(fixture, DOMAIN_API "DescribeDomain", &request->base,
-                                     API_TYPE(describe_domain_response), &response);
+    struct error *err = fixture_call(fixture, request, NULL);
     fixture->header_count = 0;
     return err;
 }
@@ -150,11 +143,7 @@ TEST(caller, clients_that_are_too_new_are_refused_where_that_is_asked_for, "A-01
 static void
 cluster_info(struct fixture *fixture)
 {
-    API(GetClusterInfoRequest) *request =
-        message_new(fixture->arena, API_TYPE(get_cluster_info_request));
-    API(GetClusterInfoResponse) *response;
-    EXPECT_OK(fixture_call(fixture, WORKFLOW_API "GetClusterInfo", &request->base,
-                           API_TYPE(get_cluster_info_response), &response));
+    API(GetClusterInfoResponse) *response = API_OK(fixture, get_cluster_info);
     EXPECT_TEXT(response->supported_client_versions->go_sdk, "1.7.0");
     EXPECT_TEXT(response->supported_client_versions->java_sdk, "1.5.0");
 }

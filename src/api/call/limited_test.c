@@ -17,63 +17,39 @@ pass_a_minute(struct fixture *fixture)
 static struct error *
 start(struct fixture *fixture)
 {
-    API(StartWorkflowExecutionResponse) *response;
     API(StartWorkflowExecutionRequest) *request = fixture_start(fixture, "busy");
     request->workflow_id_reuse_policy =
         API_VALUE(WORKFLOW_ID_REUSE_POLICY__WORKFLOW_ID_REUSE_POLICY_TERMINATE_IF_RUNNING);
-    return fixture_call(fixture, WORKFLOW_API "StartWorkflowExecution", &request->base,
-                        API_TYPE(start_workflow_execution_response), &response);
+    return fixture_call(fixture, request, NULL);
 }
 
 static struct error *
 call_signal(struct fixture *fixture)
 {
-    API(SignalWorkflowExecutionRequest) *request =
-        message_new(fixture->arena, API_TYPE(signal_workflow_execution_request));
-    API(SignalWorkflowExecutionResponse) *response;
-    request->domain = "orders";
-    request->workflow_execution = fixture_execution(fixture, "busy");
-    request->signal_name = "go";
-    return fixture_call(fixture, WORKFLOW_API "SignalWorkflowExecution", &request->base,
-                        API_TYPE(signal_workflow_execution_response), &response);
+    return API_CALL(fixture, NULL, signal_workflow_execution, .domain = "orders",
+                    .workflow_execution = fixture_execution(fixture, "busy"), .signal_name = "go");
 }
 
 static struct error *
 signal_with_start(struct fixture *fixture)
 {
-    API(SignalWithStartWorkflowExecutionRequest) *request =
-        message_new(fixture->arena, API_TYPE(signal_with_start_workflow_execution_request));
-    API(SignalWithStartWorkflowExecutionResponse) *response;
-    request->start_request = fixture_start(fixture, "busy");
-    request->signal_name = "go";
-    return fixture_call(fixture, WORKFLOW_API "SignalWithStartWorkflowExecution", &request->base,
-                        API_TYPE(signal_with_start_workflow_execution_response), &response);
+    return API_CALL(fixture, NULL, signal_with_start_workflow_execution,
+                    .start_request = fixture_start(fixture, "busy"), .signal_name = "go");
 }
 
 static struct error *
 request_cancel(struct fixture *fixture)
 {
-    API(RequestCancelWorkflowExecutionRequest) *request =
-        message_new(fixture->arena, API_TYPE(request_cancel_workflow_execution_request));
-    API(RequestCancelWorkflowExecutionResponse) *response;
-    request->domain = "orders";
-    request->workflow_execution = fixture_execution(fixture, "busy");
-    return fixture_call(fixture, WORKFLOW_API "RequestCancelWorkflowExecution", &request->base,
-                        API_TYPE(request_cancel_workflow_execution_response), &response);
+    return API_CALL(fixture, NULL, request_cancel_workflow_execution, .domain = "orders",
+                    .workflow_execution = fixture_execution(fixture, "busy"));
 }
 
 static struct error *
 reset(struct fixture *fixture)
 {
-    API(ResetWorkflowExecutionRequest) *request =
-        message_new(fixture->arena, API_TYPE(reset_workflow_execution_request));
-    API(ResetWorkflowExecutionResponse) *response;
-    request->domain = "orders";
-    request->workflow_execution = fixture_execution(fixture, "busy");
-    request->decision_finish_event_id = 4;
-    request->request_id = fixture_uuid(fixture);
-    return fixture_call(fixture, WORKFLOW_API "ResetWorkflowExecution", &request->base,
-                        API_TYPE(reset_workflow_execution_response), &response);
+    return API_CALL(fixture, NULL, reset_workflow_execution, .domain = "orders",
+                    .workflow_execution = fixture_execution(fixture, "busy"),
+                    .decision_finish_event_id = 4, .request_id = fixture_uuid(fixture));
 }
 
 static struct error *
@@ -86,15 +62,11 @@ static struct error *
 query(struct fixture *fixture)
 {
     API(QueryWorkflowRequest) *request =
-        message_new(fixture->arena, API_TYPE(query_workflow_request));
-    API(QueryWorkflowResponse) *response;
-    request->domain = "orders";
-    request->workflow_execution = fixture_execution(fixture, "busy");
-    request->query = message_new(fixture->arena, API_TYPE(workflow_query));
-    request->query->query_type = "state";
+        API_NEW(fixture->arena, query_workflow_request, .domain = "orders",
+                .workflow_execution = fixture_execution(fixture, "busy"),
+                .query = API_NEW(fixture->arena, workflow_query, .query_type = "state"));
     fixture->timeout = NS_PER_S / 10; /* no worker answers */
-    struct error *err = fixture_call(fixture, WORKFLOW_API "QueryWorkflow", &request->base,
-                                     API_TYPE(query_workflow_response), &response);
+    struct error *err = fixture_call(fixture, request, NULL);
     fixture->timeout = 0;
     return err;
 }
@@ -102,22 +74,14 @@ query(struct fixture *fixture)
 static struct error *
 terminate(struct fixture *fixture)
 {
-    API(TerminateWorkflowExecutionRequest) *request =
-        message_new(fixture->arena, API_TYPE(terminate_workflow_execution_request));
-    API(TerminateWorkflowExecutionResponse) *response;
-    request->domain = "orders";
-    request->workflow_execution = fixture_execution(fixture, "busy");
-    return fixture_call(fixture, WORKFLOW_API "TerminateWorkflowExecution", &request->base,
-                        API_TYPE(terminate_workflow_execution_response), &response);
+    return API_CALL(fixture, NULL, terminate_workflow_execution, .domain = "orders",
+                    .workflow_execution = fixture_execution(fixture, "busy"));
 }
 
 static struct error *
 history(struct fixture *fixture)
 {
-    API(GetWorkflowExecutionHistoryResponse) *response;
-    return fixture_call(fixture, WORKFLOW_API "GetWorkflowExecutionHistory",
-                        &fixture_history(fixture, "busy")->base,
-                        API_TYPE(get_workflow_execution_history_response), &response);
+    return fixture_call(fixture, fixture_history(fixture, "busy"), NULL);
 }
 
 /* --- what is limited ---- */
@@ -196,13 +160,9 @@ hot_ids(struct fixture *fixture)
     for (int i = 0; i < 10; i++)
         EXPECT_OK(call_signal(fixture));
     run_start(fixture, "calm");
-    STORE_API(HotWorkflowsRequest) request = CADENZA__ADMIN__V1__HOT_WORKFLOWS_REQUEST__INIT;
-    STORE_API(HotWorkflowsResponse) *response;
-    const ProtobufCMessageDescriptor *type =
-        &cadenza__admin__v1__hot_workflows_response__descriptor;
-    const char *path = "/cadenza.admin.v1.LimitsAPI/HotWorkflows";
-    request.domain = "orders";
-    EXPECT_OK(fixture_call(fixture, path, &request.base, type, &response));
+    STORE_API(HotWorkflowsRequest) *request =
+        STORE_API_NEW(fixture->arena, hot_workflows_request, .domain = "orders");
+    STORE_API(HotWorkflowsResponse) *response = fixture_ok(fixture, request);
     EXPECT_EQ(response->n_workflows, 2);
     EXPECT_TEXT(response->workflows[0]->workflow_id, "busy");
     EXPECT_TEXT(response->workflows[0]->domain, "orders");
@@ -210,11 +170,11 @@ hot_ids(struct fixture *fixture)
     EXPECT(response->workflows[0]->is_external_limited); /* would have been */
     EXPECT_EQ(response->workflows[0]->internal_rate, 1);
     EXPECT(!response->workflows[1]->is_external_limited);
-    request.count = -1;
-    EXPECT_KIND(fixture_call(fixture, path, &request.base, type, &response), ERR_BAD_REQUEST);
-    request.count = 1;
-    request.domain = "nowhere";
-    EXPECT_KIND(fixture_call(fixture, path, &request.base, type, &response), ERR_ENTITY_NOT_EXISTS);
+    request->count = -1;
+    EXPECT_KIND(fixture_call(fixture, request, &response), ERR_BAD_REQUEST);
+    request->count = 1;
+    request->domain = "nowhere";
+    EXPECT_KIND(fixture_call(fixture, request, &response), ERR_ENTITY_NOT_EXISTS);
 }
 
 TEST(limited, the_hottest_ids_are_told_also_in_the_shadow, "H-004")

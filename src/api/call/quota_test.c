@@ -31,13 +31,10 @@ count_passed(struct fixture *fixture, const char *domain, int calls)
 static void
 register_other(struct fixture *fixture)
 {
-    API(RegisterDomainRequest) *request =
-        message_new(fixture->arena, API_TYPE(register_domain_request));
-    API(RegisterDomainResponse) *response;
-    request->name = "other";
-    request->workflow_execution_retention_period = presence_make_duration(fixture->arena, 86400);
-    EXPECT_OK(fixture_call(fixture, DOMAIN_API "RegisterDomain", &request->base,
-                           API_TYPE(register_domain_response), &response));
+    API(RegisterDomainRequest) *request = API_NEW(
+        fixture->arena, register_domain_request, .name = "other",
+        .workflow_execution_retention_period = presence_make_duration(fixture->arena, 86400));
+    EXPECT_OK(fixture_call(fixture, request, NULL));
 }
 
 static void
@@ -63,18 +60,14 @@ static bool
 is_poll_refused(struct fixture *fixture, const char *list, const char *base)
 {
     API(PollForActivityTaskRequest) *request =
-        message_new(fixture->arena, API_TYPE(poll_for_activity_task_request));
-    API(PollForActivityTaskResponse) *response;
-    request->domain = "orders";
-    request->task_list = message_new(fixture->arena, API_TYPE(task_list));
-    request->task_list->name = (char *)list;
-    request->task_list->kind = API_VALUE(TASK_LIST_KIND__TASK_LIST_KIND_NORMAL);
+        API_NEW(fixture->arena, poll_for_activity_task_request, .domain = "orders",
+                .task_list = API_NEW(fixture->arena, task_list, .name = (char *)list,
+                                     .kind = API_VALUE(TASK_LIST_KIND__TASK_LIST_KIND_NORMAL)));
     if (base != NULL) {
         request->task_list->kind = API_VALUE(TASK_LIST_KIND__TASK_LIST_KIND_EPHEMERAL);
         request->task_list->base_name = (char *)base;
     }
-    struct error *err = fixture_call(fixture, WORKER_API "PollForActivityTask", &request->base,
-                                     API_TYPE(poll_for_activity_task_response), &response);
+    struct error *err = fixture_call(fixture, request, NULL);
     return is_over_quota(err);
 }
 
@@ -92,10 +85,7 @@ busy_list(struct fixture *fixture)
     EXPECT(is_poll_refused(fixture, "work", NULL));
     EXPECT(!is_poll_refused(fixture, "other", NULL));
     EXPECT(!is_poll_refused(fixture, "host-3", ""));
-    API(StartWorkflowExecutionResponse) *response;
-    EXPECT(is_over_quota(fixture_call(fixture, WORKFLOW_API "StartWorkflowExecution",
-                                      &fixture_start(fixture, "wf")->base,
-                                      API_TYPE(start_workflow_execution_response), &response)));
+    EXPECT(is_over_quota(fixture_call(fixture, fixture_start(fixture, "wf"), NULL)));
     fixture_set(fixture, "frontend.globalTaskListrps: [{value: 5}]\n");
     run_start(fixture, "wf");
 }
@@ -138,13 +128,9 @@ answers(struct fixture *fixture)
                 "frontend.domainrps: [{value: 0}]\n");
     run_complete(fixture, fixture_complete(fixture, task->task_token, decide_end(fixture)));
     EXPECT(is_over_quota(poll_once(fixture)));
-    API(DescribeDomainRequest) *request =
-        message_new(fixture->arena, API_TYPE(describe_domain_request));
-    API(DescribeDomainResponse) *described;
-    request->describe_by_case = API_VALUE(DESCRIBE_DOMAIN_REQUEST__DESCRIBE_BY_NAME);
-    request->name = "orders";
-    EXPECT_OK(fixture_call(fixture, DOMAIN_API "DescribeDomain", &request->base,
-                           API_TYPE(describe_domain_response), &described));
+    EXPECT_OK(API_CALL(fixture, NULL, describe_domain,
+                       .describe_by_case = API_VALUE(DESCRIBE_DOMAIN_REQUEST__DESCRIBE_BY_NAME),
+                       .name = "orders"));
 }
 
 TEST(quota, answers_of_workers_and_calls_about_domains_are_never_refused, "H-027")

@@ -7,9 +7,7 @@
 static struct error *
 try_start(struct fixture *fixture, const API(StartWorkflowExecutionRequest) *request)
 {
-    API(StartWorkflowExecutionResponse) *response;
-    return fixture_call(fixture, WORKFLOW_API "StartWorkflowExecution", &request->base,
-                        API_TYPE(start_workflow_execution_response), &response);
+    return fixture_call(fixture, request, NULL);
 }
 
 #define EXPECT_REFUSED(err_, text_)                                                                \
@@ -101,14 +99,14 @@ start_times(struct fixture *fixture)
                          "A valid JitterStartSeconds is not set on request (negative).");
     EXPECT_START_REFUSED(fixture,
                          (request->jitter_start = presence_make_duration(arena, 61),
-                          request->cron_schedule = (char *)"* * * * *"),
+                          request->cron_schedule = "* * * * *"),
                          "A valid JitterStartSeconds is not set on request (larger than cron "
                          "duration).");
     EXPECT_START_REFUSED(
-        fixture, request->cron_schedule = (char *)"* * * *",
+        fixture, request->cron_schedule = "* * * *",
         "Invalid CronSchedule, failed to parse: \"* * * *\", err: expected exactly "
         "5 fields, found 4: [* * * *]");
-    EXPECT_START_REFUSED(fixture, request->cron_schedule = (char *)"0 0 31 4 *",
+    EXPECT_START_REFUSED(fixture, request->cron_schedule = "0 0 31 4 *",
                          "Invalid CronSchedule, no next firing time found, maybe impossible date: "
                          "\"0 0 31 4 *\"");
 }
@@ -136,14 +134,11 @@ lengths(struct fixture *fixture)
     EXPECT_OK(try_start(fixture, request));
 
     API(SignalWithStartWorkflowExecutionRequest) *signal =
-        message_new(fixture->arena, API_TYPE(signal_with_start_workflow_execution_request));
-    API(SignalWithStartWorkflowExecutionResponse) *response;
-    signal->start_request = fixture_start(fixture, "wf");
+        API_NEW(fixture->arena, signal_with_start_workflow_execution_request,
+                .start_request = fixture_start(fixture, "wf"));
     signal->start_request->request_id = longer;
     signal->signal_name = "go";
-#define SIGNAL_WITH_START                                                                          \
-    fixture_call(fixture, WORKFLOW_API "SignalWithStartWorkflowExecution", &signal->base,          \
-                 API_TYPE(signal_with_start_workflow_execution_response), &response)
+#define SIGNAL_WITH_START fixture_call(fixture, signal, NULL)
     EXPECT_REFUSED(SIGNAL_WITH_START, "RequestID length exceeds limit.");
     signal->start_request->request_id = fixture_uuid(fixture);
     signal->signal_name = longer;
@@ -165,7 +160,7 @@ blobs(struct fixture *fixture)
     fixture_set(fixture, "limit.blobSize.error:\n- value: 100\n");
     API(StartWorkflowExecutionRequest) *request = fixture_start(fixture, "wf");
     request->input = fixture_payload(fixture, long_name(fixture, 60));
-    request->memo = message_new(fixture->arena, API_TYPE(memo));
+    request->memo = API_NEW(fixture->arena, memo);
     API(Memo__FieldsEntry) *entry = message_new(fixture->arena, API_TYPE(memo__fields_entry));
     entry->key = long_name(fixture, 20);
     entry->value = fixture_payload(fixture, long_name(fixture, 21));
@@ -186,19 +181,12 @@ blobs(struct fixture *fixture)
     EXPECT(strstr(fixture->logged, "\"large\"") != NULL);
 
     API(SignalWorkflowExecutionRequest) *signal =
-        message_new(fixture->arena, API_TYPE(signal_workflow_execution_request));
-    API(SignalWorkflowExecutionResponse) *response;
-    signal->domain = "orders";
-    signal->workflow_execution = fixture_execution(fixture, "wf");
-    signal->signal_name = "go";
-    signal->signal_input = fixture_payload(fixture, long_name(fixture, 101));
-    EXPECT_REFUSED(fixture_call(fixture, WORKFLOW_API "SignalWorkflowExecution", &signal->base,
-                                API_TYPE(signal_workflow_execution_response), &response),
-                   "Blob data size exceeds limit.");
+        API_NEW(fixture->arena, signal_workflow_execution_request, .domain = "orders",
+                .workflow_execution = fixture_execution(fixture, "wf"), .signal_name = "go",
+                .signal_input = fixture_payload(fixture, long_name(fixture, 101)));
+    EXPECT_REFUSED(fixture_call(fixture, signal, NULL), "Blob data size exceeds limit.");
     signal->signal_name = "";
-    EXPECT_REFUSED(fixture_call(fixture, WORKFLOW_API "SignalWorkflowExecution", &signal->base,
-                                API_TYPE(signal_workflow_execution_response), &response),
-                   "SignalName is not set on request.");
+    EXPECT_REFUSED(fixture_call(fixture, signal, NULL), "SignalName is not set on request.");
 }
 
 TEST(refusal, input_and_memo_together_have_a_largest_size, "A-038", "A-135")
@@ -229,13 +217,12 @@ retry_policies(struct fixture *fixture)
     };
     for (size_t i = 0; i < array_length(cases); i++) {
         API(StartWorkflowExecutionRequest) *request = fixture_start(fixture, "wf");
-        API(RetryPolicy) *policy = message_new(fixture->arena, API_TYPE(retry_policy));
-        policy->initial_interval = presence_make_duration(fixture->arena, cases[i].initial);
-        policy->maximum_interval = presence_make_duration(fixture->arena, cases[i].maximum);
-        policy->expiration_interval = presence_make_duration(fixture->arena, cases[i].expiration);
-        policy->backoff_coefficient = cases[i].coefficient;
-        policy->maximum_attempts = cases[i].attempts;
-        request->retry_policy = policy;
+        request->retry_policy = API_NEW(
+            fixture->arena, retry_policy,
+            .initial_interval = presence_make_duration(fixture->arena, cases[i].initial),
+            .maximum_interval = presence_make_duration(fixture->arena, cases[i].maximum),
+            .expiration_interval = presence_make_duration(fixture->arena, cases[i].expiration),
+            .backoff_coefficient = cases[i].coefficient, .maximum_attempts = cases[i].attempts);
         if (cases[i].text == NULL)
             EXPECT_OK(try_start(fixture, request));
         else
@@ -252,31 +239,17 @@ static void
 deprecated(struct fixture *fixture)
 {
     run_start(fixture, "wf");
-    API(DeprecateDomainRequest) *request =
-        message_new(fixture->arena, API_TYPE(deprecate_domain_request));
-    API(DeprecateDomainResponse) *response;
-    request->name = "orders";
-    EXPECT_OK(fixture_call(fixture, DOMAIN_API "DeprecateDomain", &request->base,
-                           API_TYPE(deprecate_domain_response), &response));
+    EXPECT_OK(API_CALL(fixture, NULL, deprecate_domain, .name = "orders"));
     EXPECT_REFUSED(try_start(fixture, fixture_start(fixture, "other")), "Domain is deprecated.");
 
-    API(SignalWorkflowExecutionRequest) *signal =
-        message_new(fixture->arena, API_TYPE(signal_workflow_execution_request));
-    API(SignalWorkflowExecutionResponse) *signalled;
-    signal->domain = "orders";
-    signal->workflow_execution = fixture_execution(fixture, "wf");
-    signal->signal_name = "go";
-    EXPECT_REFUSED(fixture_call(fixture, WORKFLOW_API "SignalWorkflowExecution", &signal->base,
-                                API_TYPE(signal_workflow_execution_response), &signalled),
+    EXPECT_REFUSED(API_CALL(fixture, NULL, signal_workflow_execution, .domain = "orders",
+                            .workflow_execution = fixture_execution(fixture, "wf"),
+                            .signal_name = "go"),
                    "Domain is deprecated.");
 
     terminate_run(fixture, "wf");
-    API(DeleteDomainRequest) *deletion =
-        message_new(fixture->arena, API_TYPE(delete_domain_request));
-    API(DeleteDomainResponse) *deleted;
-    deletion->name = "orders"; /* its runs are over, but still to be read */
-    EXPECT_REFUSED(fixture_call(fixture, DOMAIN_API "DeleteDomain", &deletion->base,
-                                API_TYPE(delete_domain_response), &deleted),
+    EXPECT_REFUSED(API_CALL(fixture, NULL, delete_domain,
+                            .name = "orders" /* its runs are over, but still to be read */),
                    "Domain still have workflow execution history.");
 }
 
@@ -290,11 +263,8 @@ static void
 executions(struct fixture *fixture)
 {
     API(TerminateWorkflowExecutionRequest) *end =
-        message_new(fixture->arena, API_TYPE(terminate_workflow_execution_request));
-    API(TerminateWorkflowExecutionResponse) *ended;
-#define TERMINATE                                                                                  \
-    fixture_call(fixture, WORKFLOW_API "TerminateWorkflowExecution", &end->base,                   \
-                 API_TYPE(terminate_workflow_execution_response), &ended)
+        API_NEW(fixture->arena, terminate_workflow_execution_request);
+#define TERMINATE fixture_call(fixture, end, NULL)
     EXPECT_REFUSED(TERMINATE, "Domain not set on request.");
     end->domain = "orders";
     EXPECT_REFUSED(TERMINATE, "Execution is not set on request.");
@@ -317,12 +287,9 @@ TEST(refusal, a_run_must_be_named, "A-016", "A-017")
 static void
 task_lists(struct fixture *fixture)
 {
-    API(DescribeTaskListRequest) *request =
-        message_new(fixture->arena, API_TYPE(describe_task_list_request));
+    API(DescribeTaskListRequest) *request = API_NEW(fixture->arena, describe_task_list_request);
     API(DescribeTaskListResponse) *response;
-#define DESCRIBE                                                                                   \
-    fixture_call(fixture, WORKFLOW_API "DescribeTaskList", &request->base,                         \
-                 API_TYPE(describe_task_list_response), &response)
+#define DESCRIBE fixture_call(fixture, request, &response)
     request->domain = "orders";
     request->task_list = fixture_list(fixture, "work");
     EXPECT_REFUSED(DESCRIBE, "TaskListType is not set on request.");
@@ -345,7 +312,8 @@ unknown_fields(struct fixture *fixture)
     uint8_t *bytes = arena_alloc(fixture->arena, known.length + 4);
     memcpy(bytes, known.data, known.length);
     memcpy(bytes + known.length, "\xf2\x7f\x01x", 4); /* field 2046, one byte of text */
-    struct grpc_request request = {.path = WORKFLOW_API "StartWorkflowExecution",
+    struct grpc_request request = {.path =
+                                       "/uber.cadence.api.v1.WorkflowAPI/StartWorkflowExecution",
                                    .message = slice_of(bytes, known.length + 4)};
     struct slice answer;
     EXPECT_OK(grpc_client_call(fixture->client, &request, fixture->arena, &answer));

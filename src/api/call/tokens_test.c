@@ -99,11 +99,10 @@ TEST(tokens, a_malformed_task_token_is_a_bad_request)
 static struct slice
 event_record(API(HistoryEvent__AttributesCase) kind, struct arena *arena)
 {
-    API(History) *history = message_new(arena, API_TYPE(history));
-    API(HistoryEvent) *event = message_new(arena, API_TYPE(history_event));
-    event->attributes_case = kind;
-    event->decision_task_scheduled_event_attributes =
-        message_new(arena, API_TYPE(decision_task_scheduled_event_attributes));
+    API(History) *history = API_NEW(arena, history);
+    API(HistoryEvent) *event = API_NEW(arena, history_event, .attributes_case = kind,
+                                       .decision_task_scheduled_event_attributes = API_NEW(
+                                           arena, decision_task_scheduled_event_attributes));
     history->events = &event;
     history->n_events = 1;
     return message_encode(arena, &history->base);

@@ -13,16 +13,16 @@ add_domain(struct fixture *fixture)
 {
     struct arena *arena = fixture->arena;
     const char *cluster = fixture->group->current->name;
-    ADMIN(ReplicationTask) *task = message_new(arena, ADMIN_TYPE(replication_task));
-    ADMIN(DomainTaskAttributes) *attributes =
-        message_new(arena, ADMIN_TYPE(domain_task_attributes));
-    task->task_type = ADMIN_VALUE(REPLICATION_TASK_TYPE__REPLICATION_TASK_TYPE_DOMAIN);
-    task->source_task_id = 1;
-    task->attributes_case = ADMIN_VALUE(REPLICATION_TASK__ATTRIBUTES_DOMAIN_TASK_ATTRIBUTES);
+    ADMIN(ReplicationTask) *task = ADMIN_NEW(
+        arena, replication_task,
+        .task_type = ADMIN_VALUE(REPLICATION_TASK_TYPE__REPLICATION_TASK_TYPE_DOMAIN),
+        .source_task_id = 1,
+        .attributes_case = ADMIN_VALUE(REPLICATION_TASK__ATTRIBUTES_DOMAIN_TASK_ATTRIBUTES));
+    ADMIN(DomainTaskAttributes) *attributes = ADMIN_NEW(arena, domain_task_attributes);
     task->domain_task_attributes = attributes;
     attributes->domain_operation = ADMIN_VALUE(DOMAIN_OPERATION__DOMAIN_OPERATION_CREATE);
     attributes->id = fixture_uuid(fixture);
-    API(Domain) *domain = attributes->domain = message_new(arena, API_TYPE(domain));
+    API(Domain) *domain = attributes->domain = API_NEW(arena, domain);
     domain->id = attributes->id;
     domain->name = "drained";
     domain->status = API_VALUE(DOMAIN_STATUS__DOMAIN_STATUS_REGISTERED);
@@ -31,16 +31,15 @@ add_domain(struct fixture *fixture)
     domain->workflow_execution_retention_period = presence_make_duration(arena, 24 * 3600);
     domain->n_clusters = 1;
     domain->clusters = arena_zalloc(arena, 1, sizeof(void *));
-    domain->clusters[0] = message_new(arena, API_TYPE(cluster_replication_configuration));
-    domain->clusters[0]->cluster_name = (char *)cluster;
-    domain->isolation_groups = message_new(arena, API_TYPE(isolation_group_configuration));
-    domain->isolation_groups->isolation_groups = arena_zalloc(arena, 2, sizeof(void *));
+    domain->clusters[0] =
+        API_NEW(arena, cluster_replication_configuration, .cluster_name = (char *)cluster);
+    domain->isolation_groups = API_NEW(arena, isolation_group_configuration,
+                                       .isolation_groups = arena_zalloc(arena, 2, sizeof(void *)));
     for (size_t i = 0; i < 2; i++) {
-        API(IsolationGroupPartition) *group =
-            message_new(arena, API_TYPE(isolation_group_partition));
-        group->name = i == 0 ? "zone-1" : "zone-2";
-        group->state = i == 0 ? API_VALUE(ISOLATION_GROUP_STATE__ISOLATION_GROUP_STATE_DRAINED)
-                              : API_VALUE(ISOLATION_GROUP_STATE__ISOLATION_GROUP_STATE_HEALTHY);
+        API(IsolationGroupPartition) *group = API_NEW(
+            arena, isolation_group_partition, .name = i == 0 ? "zone-1" : "zone-2",
+            .state = i == 0 ? API_VALUE(ISOLATION_GROUP_STATE__ISOLATION_GROUP_STATE_DRAINED)
+                            : API_VALUE(ISOLATION_GROUP_STATE__ISOLATION_GROUP_STATE_HEALTHY));
         domain->isolation_groups->isolation_groups[domain->isolation_groups->n_isolation_groups++] =
             group;
     }
@@ -52,12 +51,10 @@ static struct error *
 start_from(struct fixture *fixture, const char *domain, const struct call_header *header)
 {
     API(StartWorkflowExecutionRequest) *request = fixture_start(fixture, fixture_uuid(fixture));
-    API(StartWorkflowExecutionResponse) *response;
     request->domain = (char *)domain;
     fixture->headers = header;
     fixture->header_count = header == NULL ? 0 : 1;
-    struct error *err = fixture_call(fixture, WORKFLOW_API "StartWorkflowExecution", &request->base,
-                                     API_TYPE(start_workflow_execution_response), &response);
+    struct error *err = fixture_call(fixture, request, NULL);
     fixture->header_count = 0;
     return err;
 }
@@ -89,38 +86,24 @@ others(struct fixture *fixture)
 {
     add_domain(fixture);
     API(SignalWithStartWorkflowExecutionRequest) *both =
-        message_new(fixture->arena, API_TYPE(signal_with_start_workflow_execution_request));
-    API(SignalWithStartWorkflowExecutionResponse) *started;
-    both->start_request = fixture_start(fixture, "wf");
+        API_NEW(fixture->arena, signal_with_start_workflow_execution_request,
+                .start_request = fixture_start(fixture, "wf"));
     both->start_request->domain = "drained";
     both->signal_name = "go";
     fixture_set(fixture, "system.enableTasklistIsolation:\n- value: true\n");
     fixture->headers = &zone_1;
     fixture->header_count = 1;
-    struct error *err =
-        fixture_call(fixture, WORKFLOW_API "SignalWithStartWorkflowExecution", &both->base,
-                     API_TYPE(signal_with_start_workflow_execution_response), &started);
+    struct error *err = fixture_call(fixture, both, NULL);
     EXPECT_KIND(err, ERR_BAD_REQUEST);
     EXPECT_TEXT(err->message, "Domain drained is drained from isolation group zone-1.");
 
-    API(SignalWorkflowExecutionRequest) *signal =
-        message_new(fixture->arena, API_TYPE(signal_workflow_execution_request));
-    API(SignalWorkflowExecutionResponse) *signalled;
-    signal->domain = "drained";
-    signal->workflow_execution = fixture_execution(fixture, "wf");
-    signal->signal_name = "go";
-    err = fixture_call(fixture, WORKFLOW_API "SignalWorkflowExecution", &signal->base,
-                       API_TYPE(signal_workflow_execution_response), &signalled);
+    err = API_CALL(fixture, NULL, signal_workflow_execution, .domain = "drained",
+                   .workflow_execution = fixture_execution(fixture, "wf"), .signal_name = "go");
     EXPECT_KIND(err, ERR_BAD_REQUEST);
     EXPECT_TEXT(err->message, "Domain drained is drained from isolation group zone-1.");
 
-    API(RestartWorkflowExecutionRequest) *again =
-        message_new(fixture->arena, API_TYPE(restart_workflow_execution_request));
-    API(RestartWorkflowExecutionResponse) *restarted;
-    again->domain = "drained";
-    again->workflow_execution = fixture_execution(fixture, "wf");
-    err = fixture_call(fixture, WORKFLOW_API "RestartWorkflowExecution", &again->base,
-                       API_TYPE(restart_workflow_execution_response), &restarted);
+    err = API_CALL(fixture, NULL, restart_workflow_execution, .domain = "drained",
+                   .workflow_execution = fixture_execution(fixture, "wf"));
     EXPECT_KIND(err, ERR_BAD_REQUEST);
     EXPECT_TEXT(err->message, "Domain drained is drained from isolation group zone-1.");
     fixture->header_count = 0;
@@ -190,7 +173,6 @@ TEST(isolation, a_call_that_was_sent_on_has_the_group_of_its_client, "A-002")
 /* --- operators drain groups
  * ----------------------------------------------------------------------- */
 
-#define ADMIN_API   "/uber.cadence.admin.v1.AdminAPI/"
 #define STATE(name) API_VALUE(ISOLATION_GROUP_STATE__ISOLATION_GROUP_STATE_##name)
 
 static API(IsolationGroupConfiguration) *
@@ -198,11 +180,10 @@ groups_of(struct fixture *fixture, const char *name, API(IsolationGroupState) st
 {
     struct arena *arena = fixture->arena;
     API(IsolationGroupConfiguration) *groups =
-        message_new(arena, API_TYPE(isolation_group_configuration));
-    groups->isolation_groups = arena_zalloc(arena, 1, sizeof(void *));
-    groups->isolation_groups[0] = message_new(arena, API_TYPE(isolation_group_partition));
-    groups->isolation_groups[0]->name = (char *)name;
-    groups->isolation_groups[0]->state = state;
+        API_NEW(arena, isolation_group_configuration,
+                .isolation_groups = arena_zalloc(arena, 1, sizeof(void *)));
+    groups->isolation_groups[0] =
+        API_NEW(arena, isolation_group_partition, .name = (char *)name, .state = state);
     groups->n_isolation_groups = 1;
     return groups;
 }
@@ -210,46 +191,29 @@ groups_of(struct fixture *fixture, const char *name, API(IsolationGroupState) st
 static struct error *
 set_global(struct fixture *fixture, API(IsolationGroupConfiguration) *groups)
 {
-    ADMIN(UpdateGlobalIsolationGroupsRequest) *request =
-        message_new(fixture->arena, ADMIN_TYPE(update_global_isolation_groups_request));
-    ADMIN(UpdateGlobalIsolationGroupsResponse) *response;
-    request->isolation_groups = groups;
-    return fixture_call(fixture, ADMIN_API "UpdateGlobalIsolationGroups", &request->base,
-                        ADMIN_TYPE(update_global_isolation_groups_response), &response);
+    return ADMIN_CALL(fixture, NULL, update_global_isolation_groups, .isolation_groups = groups);
 }
 
 static struct error *
 set_domain(struct fixture *fixture, const char *domain, API(IsolationGroupConfiguration) *groups)
 {
-    ADMIN(UpdateDomainIsolationGroupsRequest) *request =
-        message_new(fixture->arena, ADMIN_TYPE(update_domain_isolation_groups_request));
-    ADMIN(UpdateDomainIsolationGroupsResponse) *response;
-    request->domain = (char *)domain;
-    request->isolation_groups = groups;
-    return fixture_call(fixture, ADMIN_API "UpdateDomainIsolationGroups", &request->base,
-                        ADMIN_TYPE(update_domain_isolation_groups_response), &response);
+    return ADMIN_CALL(fixture, NULL, update_domain_isolation_groups, .domain = (char *)domain,
+                      .isolation_groups = groups);
 }
 
 static API(IsolationGroupConfiguration) *
 get_global(struct fixture *fixture)
 {
-    ADMIN(GetGlobalIsolationGroupsRequest) *request =
-        message_new(fixture->arena, ADMIN_TYPE(get_global_isolation_groups_request));
-    ADMIN(GetGlobalIsolationGroupsResponse) *response;
-    EXPECT_OK(fixture_call(fixture, ADMIN_API "GetGlobalIsolationGroups", &request->base,
-                           ADMIN_TYPE(get_global_isolation_groups_response), &response));
+    ADMIN(GetGlobalIsolationGroupsResponse) *response =
+        ADMIN_OK(fixture, get_global_isolation_groups);
     return response->isolation_groups;
 }
 
 static API(IsolationGroupConfiguration) *
 get_domain(struct fixture *fixture)
 {
-    ADMIN(GetDomainIsolationGroupsRequest) *request =
-        message_new(fixture->arena, ADMIN_TYPE(get_domain_isolation_groups_request));
-    ADMIN(GetDomainIsolationGroupsResponse) *response;
-    request->domain = "orders";
-    EXPECT_OK(fixture_call(fixture, ADMIN_API "GetDomainIsolationGroups", &request->base,
-                           ADMIN_TYPE(get_domain_isolation_groups_response), &response));
+    ADMIN(GetDomainIsolationGroupsResponse) *response =
+        ADMIN_OK(fixture, get_domain_isolation_groups, .domain = "orders");
     return response->isolation_groups;
 }
 

@@ -28,10 +28,8 @@ open_world(struct fixture *fixture)
     listing_wait(fixture);
     API(RegisterDomainRequest) *request = sample_register(
         EAST, "region.eu:east,region.us:west,region.asia:west,city.a:east", fixture->arena);
-    API(RegisterDomainResponse) *registered;
     request->name = "users";
-    EXPECT_OK(fixture_call(fixture, DOMAIN_API "RegisterDomain", &request->base,
-                           API_TYPE(register_domain_response), &registered));
+    EXPECT_OK(fixture_call(fixture, request, NULL));
 }
 
 static void
@@ -44,12 +42,9 @@ place(struct fixture *fixture, const char *user, const char *region)
 static API(ActiveClusterSelectionPolicy) *
 policy_of(struct fixture *fixture, const char *scope, const char *name)
 {
-    API(ActiveClusterSelectionPolicy) *policy =
-        message_new(fixture->arena, API_TYPE(active_cluster_selection_policy));
-    policy->cluster_attribute = message_new(fixture->arena, API_TYPE(cluster_attribute));
-    policy->cluster_attribute->scope = (char *)scope;
-    policy->cluster_attribute->name = (char *)name;
-    return policy;
+    return API_NEW(fixture->arena, active_cluster_selection_policy,
+                   .cluster_attribute = API_NEW(fixture->arena, cluster_attribute,
+                                                .scope = (char *)scope, .name = (char *)name));
 }
 
 static void
@@ -68,7 +63,6 @@ ids_of(struct fixture *fixture, const char *query)
     API(ListWorkflowExecutionsRequest) *request =
         listing_by_query(fixture, arena_format(fixture->arena, "%s ORDER BY WorkflowID", query));
     API(ListWorkflowExecutionsResponse) *page;
-    API(CountWorkflowExecutionsResponse) *counted;
     const char *ids = "";
     int64_t count = 0;
     request->domain = "users";
@@ -80,12 +74,8 @@ ids_of(struct fixture *fixture, const char *query)
                                page->executions[i]->workflow_execution->workflow_id);
         request->next_page_token = page->next_page_token;
     } while (page->next_page_token.len > 0);
-    API(CountWorkflowExecutionsRequest) *asked =
-        message_new(fixture->arena, API_TYPE(count_workflow_executions_request));
-    asked->domain = "users";
-    asked->query = (char *)query;
-    EXPECT_OK(fixture_call(fixture, VISIBILITY_API "CountWorkflowExecutions", &asked->base,
-                           API_TYPE(count_workflow_executions_response), &counted));
+    API(CountWorkflowExecutionsResponse) *counted =
+        API_OK(fixture, count_workflow_executions, .domain = "users", .query = (char *)query);
     EXPECT_EQ(counted->count, count);
     return ids;
 }
@@ -114,10 +104,8 @@ found_with_entities(struct fixture *fixture)
 
     API(FailoverDomainRequest) *failover =
         sample_failover(NULL, "region.asia:north", fixture->arena);
-    API(FailoverDomainResponse) *moved;
     failover->domain_name = "users";
-    EXPECT_OK(fixture_call(fixture, DOMAIN_API "FailoverDomain", &failover->base,
-                           API_TYPE(failover_domain_response), &moved));
+    EXPECT_OK(fixture_call(fixture, failover, NULL));
     EXPECT_TEXT(ids_of(fixture, "ActiveCluster = 'north'"), "wf-3");
     EXPECT_TEXT(ids_of(fixture, "ActiveCluster = 'west'"), "wf-1");
 }
@@ -136,10 +124,8 @@ found_with_many(struct fixture *fixture)
     for (int i = 0; i < 1500; i++)
         all = arena_format(fixture->arena, "%s,city.c%04d:%s", all, i, i % 2 ? "west" : "east");
     API(RegisterDomainRequest) *request = sample_register(EAST, all, fixture->arena);
-    API(RegisterDomainResponse) *registered;
     request->name = "many";
-    EXPECT_OK(fixture_call(fixture, DOMAIN_API "RegisterDomain", &request->base,
-                           API_TYPE(register_domain_response), &registered));
+    EXPECT_OK(fixture_call(fixture, request, NULL));
     API(ListWorkflowExecutionsRequest) *list =
         listing_by_query(fixture, "ActiveCluster = 'west' AND CloseTime = missing");
     API(ListWorkflowExecutionsResponse) *page;
@@ -211,11 +197,11 @@ needed_by_unheard(struct fixture *fixture)
 {
     open_world(fixture);
     API(WorkflowExecutionInfo) *info =
-        message_new(fixture->arena, API_TYPE(workflow_execution_info));
-    info->workflow_execution = fixture_execution(fixture, "wf-ghost");
-    info->type = message_new(fixture->arena, API_TYPE(workflow_type));
-    info->start_time = message_new(fixture->arena, &google__protobuf__timestamp__descriptor);
-    info->active_cluster_selection_policy = policy_of(fixture, "user", "ghost");
+        API_NEW(fixture->arena, workflow_execution_info,
+                .workflow_execution = fixture_execution(fixture, "wf-ghost"),
+                .type = API_NEW(fixture->arena, workflow_type),
+                .start_time = message_new(fixture->arena, &google__protobuf__timestamp__descriptor),
+                .active_cluster_selection_policy = policy_of(fixture, "user", "ghost"));
     struct visibility_change seen = {
         .shard = 1000,
         .row = 1,

@@ -13,10 +13,8 @@ open_cities(struct fixture *fixture)
     listing_wait(fixture);
     API(RegisterDomainRequest) *request =
         sample_register(EAST, "city.a:east,city.b:east,city.c:west,region.eu:east", fixture->arena);
-    API(RegisterDomainResponse) *registered;
     request->name = "cities";
-    EXPECT_OK(fixture_call(fixture, DOMAIN_API "RegisterDomain", &request->base,
-                           API_TYPE(register_domain_response), &registered));
+    EXPECT_OK(fixture_call(fixture, request, NULL));
 }
 
 /* Of a city; NULL: of none. */
@@ -26,12 +24,10 @@ start_of(struct fixture *fixture, const char *workflow_id, const char *city)
     API(StartWorkflowExecutionRequest) *start = fixture_start(fixture, workflow_id);
     start->domain = "cities";
     if (city != NULL) {
-        API(ActiveClusterSelectionPolicy) *policy =
-            message_new(fixture->arena, API_TYPE(active_cluster_selection_policy));
-        policy->cluster_attribute = message_new(fixture->arena, API_TYPE(cluster_attribute));
-        policy->cluster_attribute->scope = "city";
-        policy->cluster_attribute->name = (char *)city;
-        start->active_cluster_selection_policy = policy;
+        start->active_cluster_selection_policy =
+            API_NEW(fixture->arena, active_cluster_selection_policy,
+                    .cluster_attribute = API_NEW(fixture->arena, cluster_attribute, .scope = "city",
+                                                 .name = (char *)city));
     }
     return start;
 }
@@ -46,10 +42,8 @@ static void
 move(struct fixture *fixture, const char *cluster, const char *attributes)
 {
     API(FailoverDomainRequest) *request = sample_failover(cluster, attributes, fixture->arena);
-    API(FailoverDomainResponse) *response;
     request->domain_name = "cities";
-    EXPECT_OK(fixture_call(fixture, DOMAIN_API "FailoverDomain", &request->base,
-                           API_TYPE(failover_domain_response), &response));
+    EXPECT_OK(fixture_call(fixture, request, NULL));
 }
 
 static const char *
@@ -70,13 +64,9 @@ ids_of(struct fixture *fixture, const char *query)
 static API(Domain) *
 describe_cities(struct fixture *fixture)
 {
-    API(DescribeDomainRequest) *request =
-        message_new(fixture->arena, API_TYPE(describe_domain_request));
-    API(DescribeDomainResponse) *described;
-    request->describe_by_case = API_VALUE(DESCRIBE_DOMAIN_REQUEST__DESCRIBE_BY_NAME);
-    request->name = "cities";
-    EXPECT_OK(fixture_call(fixture, DOMAIN_API "DescribeDomain", &request->base,
-                           API_TYPE(describe_domain_response), &described));
+    API(DescribeDomainResponse) *described = API_OK(
+        fixture, describe_domain,
+        .describe_by_case = API_VALUE(DESCRIBE_DOMAIN_REQUEST__DESCRIBE_BY_NAME), .name = "cities");
     return described->domain;
 }
 
@@ -193,19 +183,15 @@ history_of_one(struct fixture *fixture)
         {NULL, NULL, 4}, {"city", "a", 2}, {"city", "", 3}, {"region", "eu", 1}, {"city", "c", 0}};
     for (size_t i = 0; i < array_length(cases); i++) {
         API(ListFailoverHistoryRequest) *request =
-            message_new(fixture->arena, API_TYPE(list_failover_history_request));
-        request->filters =
-            message_new(fixture->arena, API_TYPE(list_failover_history_request_filters));
-        request->filters->domain_id = describe_cities(fixture)->id;
+            API_NEW(fixture->arena, list_failover_history_request,
+                    .filters = API_NEW(fixture->arena, list_failover_history_request_filters,
+                                       .domain_id = describe_cities(fixture)->id));
         if (cases[i].scope != NULL) {
             request->filters->cluster_attribute =
-                message_new(fixture->arena, API_TYPE(cluster_attribute));
-            request->filters->cluster_attribute->scope = (char *)cases[i].scope;
-            request->filters->cluster_attribute->name = (char *)cases[i].name;
+                API_NEW(fixture->arena, cluster_attribute, .scope = (char *)cases[i].scope,
+                        .name = (char *)cases[i].name);
         }
-        API(ListFailoverHistoryResponse) *response;
-        EXPECT_OK(fixture_call(fixture, DOMAIN_API "ListFailoverHistory", &request->base,
-                               API_TYPE(list_failover_history_response), &response));
+        API(ListFailoverHistoryResponse) *response = fixture_ok(fixture, request);
         EXPECT_EQ(response->n_failover_events, cases[i].count);
     }
 }
@@ -249,10 +235,7 @@ attribute_is_needed(struct fixture *fixture)
     EXPECT_TEXT(describe_run(fixture, "wf-1")->active_cluster->active_cluster_name, "east");
     start_in(fixture, "wf-4", "a"); /* by a client that has not heard of it */
     EXPECT_TEXT(ids_of(fixture, "ActiveCluster = 'east'"), "wf-1,wf-2,wf-3,wf-4");
-    API(StartWorkflowExecutionRequest) *never = start_of(fixture, "wf-5", "never");
-    API(StartWorkflowExecutionResponse) *started;
-    EXPECT_BAD_REQUEST(fixture_call(fixture, WORKFLOW_API "StartWorkflowExecution", &never->base,
-                                    API_TYPE(start_workflow_execution_response), &started),
+    EXPECT_BAD_REQUEST(fixture_call(fixture, start_of(fixture, "wf-5", "never"), NULL),
                        "a cluster attribute that is not found");
 }
 

@@ -60,10 +60,7 @@ bad_tokens(struct fixture *fixture)
     for (int i = 0; i < 3; i++)
         run_signal(fixture, "wf", "go");
     API(GetWorkflowExecutionHistoryRequest) *request = fixture_history(fixture, "wf");
-    API(GetWorkflowExecutionHistoryResponse) *response;
-#define READ                                                                                       \
-    fixture_call(fixture, WORKFLOW_API "GetWorkflowExecutionHistory", &request->base,              \
-                 API_TYPE(get_workflow_execution_history_response), &response)
+#define READ fixture_call(fixture, request, NULL)
     request->page_size = 1;
     request->next_page_token = read_history(fixture, request)->next_page_token;
     request->workflow_execution->run_id = fixture_uuid(fixture);
@@ -247,10 +244,7 @@ static void
 reader_cancelled(void *argument)
 {
     struct reader *reader = argument;
-    API(GetWorkflowExecutionHistoryResponse) *response;
-    struct error *err = fixture_call(reader->fixture, WORKFLOW_API "GetWorkflowExecutionHistory",
-                                     &reader->request->base,
-                                     API_TYPE(get_workflow_execution_history_response), &response);
+    struct error *err = fixture_call(reader->fixture, reader->request, NULL);
     EXPECT_KIND(err, ERR_CANCELLED);
     latch_done(&reader->done);
 }
@@ -318,7 +312,7 @@ describe_cron(struct fixture *fixture)
     const API(CronOverlapPolicy) policy =
         API_VALUE(CRON_OVERLAP_POLICY__CRON_OVERLAP_POLICY_BUFFER_ONE);
     API(StartWorkflowExecutionRequest) *start = fixture_start(fixture, "cron");
-    start->cron_schedule = (char *)"@every 1h";
+    start->cron_schedule = "@every 1h";
     start->cron_overlap_policy = policy;
     run_start_by(fixture, start);
     run_start(fixture, "plain");

@@ -92,12 +92,8 @@ transient_blob(struct fixture *fixture)
     fixture_set(fixture, "frontend.sendRawWorkflowHistory:\n- value: true\n"
                          "frontend.historyMaxPageSize:\n- value: 1\n");
     run_start(fixture, "wf");
-    API(RespondDecisionTaskFailedRequest) *fail =
-        message_new(fixture->arena, API_TYPE(respond_decision_task_failed_request));
-    API(RespondDecisionTaskFailedResponse) *failed;
-    fail->task_token = poll_decision(fixture, "work")->task_token;
-    EXPECT_OK(fixture_call(fixture, WORKER_API "RespondDecisionTaskFailed", &fail->base,
-                           API_TYPE(respond_decision_task_failed_response), &failed));
+    EXPECT_OK(API_CALL(fixture, NULL, respond_decision_task_failed,
+                       .task_token = poll_decision(fixture, "work")->task_token));
     API(PollForDecisionTaskResponse) *task = poll_decision(fixture, "work");
     EXPECT_EQ(task->attempt, 1);
     EXPECT_EQ(task->history->n_events, 2); /* a decision never comes in blobs */

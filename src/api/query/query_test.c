@@ -126,14 +126,9 @@ stack_trace(struct fixture *fixture)
     expect_answered(fixture, "wf", "__stack_trace", REJECT(INVALID));
     run_signal(fixture, "wf", "go");
     API(PollForDecisionTaskResponse) *task = poll_decision(fixture, "work");
-    API(Decision) *decision = message_new(fixture->arena, API_TYPE(decision));
-    decision->attributes_case =
-        API_VALUE(DECISION__ATTRIBUTES_FAIL_WORKFLOW_EXECUTION_DECISION_ATTRIBUTES);
-    decision->fail_workflow_execution_decision_attributes =
-        message_new(fixture->arena, API_TYPE(fail_workflow_execution_decision_attributes));
-    decision->fail_workflow_execution_decision_attributes->failure =
-        message_new(fixture->arena, API_TYPE(failure));
-    decision->fail_workflow_execution_decision_attributes->failure->reason = "broken";
+    API(Decision) *decision =
+        API_DECISION(fixture->arena, fail_workflow_execution,
+                     .failure = API_NEW(fixture->arena, failure, .reason = "broken"));
     run_complete(fixture, fixture_complete(fixture, task->task_token, decision));
     expect_answered(fixture, "wf", "__stack_trace", REJECT(INVALID));
 }

@@ -151,13 +151,8 @@ TEST(query, only_workers_that_know_sticky_queries_get_them)
 static void
 fail_over(struct fixture *fixture)
 {
-    API(FailoverDomainRequest) *request =
-        message_new(fixture->arena, API_TYPE(failover_domain_request));
-    API(FailoverDomainResponse) *response;
-    request->domain_name = "orders";
-    request->domain_active_cluster_name = "cluster1";
-    EXPECT_OK(fixture_call(fixture, DOMAIN_API "FailoverDomain", &request->base,
-                           API_TYPE(failover_domain_response), &response));
+    EXPECT_OK(API_CALL(fixture, NULL, failover_domain, .domain_name = "orders",
+                       .domain_active_cluster_name = "cluster1"));
 }
 
 /* The run has a sticky worker, and a decision that nobody can start here any more. */

@@ -6,14 +6,12 @@
 struct error *
 archiving_update(struct fixture *fixture, int status, const char *uri)
 {
-    API(UpdateDomainRequest) *request =
-        message_new(fixture->arena, API_TYPE(update_domain_request));
+    API(UpdateDomainRequest) *request = API_NEW(fixture->arena, update_domain_request);
     char *paths[] = {"history_archival_status", "visibility_archival_status",
                      "history_archival_uri", "visibility_archival_uri"};
-    request->name = (char *)"orders";
-    request->update_mask = message_new(fixture->arena, GOOGLE_TYPE(field_mask));
-    request->update_mask->paths = paths;
-    request->update_mask->n_paths = uri[0] == '\0' ? 2 : 4;
+    request->name = "orders";
+    request->update_mask =
+        GOOGLE_NEW(fixture->arena, field_mask, .paths = paths, .n_paths = uri[0] == '\0' ? 2 : 4);
     request->history_archival_status = request->visibility_archival_status =
         (API(ArchivalStatus))status;
     request->history_archival_uri = request->visibility_archival_uri = (char *)uri;
@@ -23,13 +21,10 @@ archiving_update(struct fixture *fixture, int status, const char *uri)
 API(Domain) *
 archiving_describe(struct fixture *fixture, const char *name)
 {
-    API(DescribeDomainRequest) *request =
-        message_new(fixture->arena, API_TYPE(describe_domain_request));
-    API(DescribeDomainResponse) *response;
-    request->describe_by_case = API_VALUE(DESCRIBE_DOMAIN_REQUEST__DESCRIBE_BY_NAME);
-    request->name = (char *)name;
-    EXPECT_OK(fixture_call(fixture, DOMAIN_API "DescribeDomain", &request->base,
-                           API_TYPE(describe_domain_response), &response));
+    API(DescribeDomainResponse) *response =
+        API_OK(fixture, describe_domain,
+               .describe_by_case = API_VALUE(DESCRIBE_DOMAIN_REQUEST__DESCRIBE_BY_NAME),
+               .name = (char *)name);
     return response->domain;
 }
 

@@ -5,41 +5,26 @@
 #define PAUSE     (10 * NS_PER_MS)
 
 API(Decision) *
-child_tree_decision(struct fixture *fixture, API(Decision__AttributesCase) kind)
-{
-    const ProtobufCFieldDescriptor *field = message_find_field(API_TYPE(decision), (uint32_t)kind);
-    API(Decision) *decision = message_new(fixture->arena, API_TYPE(decision));
-    void *attributes = message_new(fixture->arena, field->descriptor);
-    memcpy((char *)decision + field->offset, &attributes, sizeof attributes);
-    decision->attributes_case = kind;
-    return decision;
-}
-
-API(Decision) *
 child_tree_start_child(struct fixture *fixture, const char *workflow_id,
                        API(ParentClosePolicy) policy)
 {
-    API(Decision) *decision = CHILD_TREE_DECISION(fixture, START_CHILD_WORKFLOW_EXECUTION);
-    API(StartChildWorkflowExecutionDecisionAttributes) *child =
-        decision->start_child_workflow_execution_decision_attributes;
-    child->workflow_id = (char *)workflow_id;
-    child->workflow_type = message_new(fixture->arena, API_TYPE(workflow_type));
-    child->workflow_type->name = "kid";
-    child->task_list = fixture_list(fixture, "kids");
-    child->input = fixture_payload(fixture, "\"input\"");
-    child->parent_close_policy = policy;
-    child->workflow_id_reuse_policy =
-        API_VALUE(WORKFLOW_ID_REUSE_POLICY__WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE);
-    return decision;
+    return API_DECISION(
+        fixture->arena, start_child_workflow_execution, .workflow_id = (char *)workflow_id,
+        .workflow_type = API_NEW(fixture->arena, workflow_type, .name = "kid"),
+        .task_list = fixture_list(fixture, "kids"), .input = fixture_payload(fixture, "\"input\""),
+        .parent_close_policy = policy,
+        .workflow_id_reuse_policy =
+            API_VALUE(WORKFLOW_ID_REUSE_POLICY__WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE));
 }
 
 API(Decision) *
 child_tree_signal(struct fixture *fixture, const char *workflow_id, const char *run_id)
 {
-    API(Decision) *decision = CHILD_TREE_DECISION(fixture, SIGNAL_EXTERNAL_WORKFLOW_EXECUTION);
+    API(Decision) *decision =
+        API_DECISION(fixture->arena, signal_external_workflow_execution,
+                     .workflow_execution = fixture_execution(fixture, workflow_id));
     API(SignalExternalWorkflowExecutionDecisionAttributes) *signal =
         decision->signal_external_workflow_execution_decision_attributes;
-    signal->workflow_execution = fixture_execution(fixture, workflow_id);
     signal->workflow_execution->run_id = (char *)run_id;
     signal->signal_name = "hello";
     signal->input = fixture_payload(fixture, "\"there\"");
@@ -50,29 +35,23 @@ child_tree_signal(struct fixture *fixture, const char *workflow_id, const char *
 API(Decision) *
 child_tree_cancel(struct fixture *fixture, const char *workflow_id)
 {
-    API(Decision) *decision =
-        CHILD_TREE_DECISION(fixture, REQUEST_CANCEL_EXTERNAL_WORKFLOW_EXECUTION);
-    decision->request_cancel_external_workflow_execution_decision_attributes->workflow_execution =
-        fixture_execution(fixture, workflow_id);
-    return decision;
+    return API_DECISION(fixture->arena, request_cancel_external_workflow_execution,
+                        .workflow_execution = fixture_execution(fixture, workflow_id));
 }
 
 API(Decision) *
 child_tree_end_canceled(struct fixture *fixture)
 {
-    API(Decision) *decision = CHILD_TREE_DECISION(fixture, CANCEL_WORKFLOW_EXECUTION);
-    decision->cancel_workflow_execution_decision_attributes->details =
-        fixture_payload(fixture, "as you wish");
-    return decision;
+    return API_DECISION(fixture->arena, cancel_workflow_execution,
+                        .details = fixture_payload(fixture, "as you wish"));
 }
 
 API(Decision) *
 child_tree_fail(struct fixture *fixture)
 {
-    API(Decision) *decision = CHILD_TREE_DECISION(fixture, FAIL_WORKFLOW_EXECUTION);
-    API(Failure) *failure = message_new(fixture->arena, API_TYPE(failure));
-    failure->reason = "broken";
-    failure->details = presence_make_bytes(slice_text("why"));
+    API(Decision) *decision = API_DECISION(fixture->arena, fail_workflow_execution);
+    API(Failure) *failure = API_NEW(fixture->arena, failure, .reason = "broken",
+                                    .details = presence_make_bytes(slice_text("why")));
     decision->fail_workflow_execution_decision_attributes->failure = failure;
     return decision;
 }
@@ -112,10 +91,7 @@ exists(struct fixture *fixture, const char *workflow_id, const char *run_id)
 {
     API(GetWorkflowExecutionHistoryRequest) *request = fixture_history(fixture, workflow_id);
     request->workflow_execution->run_id = (char *)run_id;
-    API(GetWorkflowExecutionHistoryResponse) *response;
-    struct error *err =
-        fixture_call(fixture, WORKFLOW_API "GetWorkflowExecutionHistory", &request->base,
-                     API_TYPE(get_workflow_execution_history_response), &response);
+    struct error *err = fixture_call(fixture, request, NULL);
     EXPECT(err == NULL || err->kind == ERR_ENTITY_NOT_EXISTS);
     return err == NULL;
 }

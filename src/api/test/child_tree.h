@@ -10,10 +10,6 @@
 #define CHILD_TREE_EVENT(name)  API_VALUE(HISTORY_EVENT__ATTRIBUTES_##name##_EVENT_ATTRIBUTES)
 #define CHILD_TREE_POLICY(name) API_VALUE(PARENT_CLOSE_POLICY__PARENT_CLOSE_POLICY_##name)
 
-/* A decision of this kind, its attributes there and all unset. */
-API(Decision) *child_tree_decision(struct fixture *fixture, API(Decision__AttributesCase) kind);
-#define CHILD_TREE_DECISION(fixture, name)                                                         \
-    child_tree_decision((fixture), API_VALUE(DECISION__ATTRIBUTES_##name##_DECISION_ATTRIBUTES))
 /* Starts child `workflow_id` of type "kid" on list "kids", with this policy. */
 API(Decision) *child_tree_start_child(struct fixture *fixture, const char *workflow_id,
                                       API(ParentClosePolicy) policy);

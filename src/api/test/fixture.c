@@ -203,8 +203,8 @@ make_global(struct fixture *fixture, API(RegisterDomainRequest) *request)
     request->clusters = arena_zalloc(fixture->arena, 2, sizeof *request->clusters);
     for (int i = 0; i < 2; i++) {
         request->clusters[i] =
-            message_new(fixture->arena, API_TYPE(cluster_replication_configuration));
-        request->clusters[i]->cluster_name = arena_format(fixture->arena, "cluster%d", i);
+            API_NEW(fixture->arena, cluster_replication_configuration,
+                    .cluster_name = arena_format(fixture->arena, "cluster%d", i));
     }
 }
 
@@ -212,15 +212,12 @@ static void
 register_domain(struct fixture *fixture, const char *name, bool is_global)
 {
     API(RegisterDomainRequest) *request =
-        message_new(fixture->arena, API_TYPE(register_domain_request));
-    API(RegisterDomainResponse) *response;
-    request->name = (char *)name;
+        API_NEW(fixture->arena, register_domain_request, .name = (char *)name);
     if (is_global)
         make_global(fixture, request);
     request->workflow_execution_retention_period =
         presence_make_duration(fixture->arena, 24 * 3600);
-    EXPECT_OK(fixture_call(fixture, DOMAIN_API "RegisterDomain", &request->base,
-                           API_TYPE(register_domain_response), &response));
+    EXPECT_OK(fixture_call(fixture, request, NULL));
 }
 
 /* Alone (no group), in a given group, or in the group of two that the config says. */
@@ -296,20 +293,32 @@ fixture_close(struct fixture *fixture)
  */
 
 struct error *
-fixture_call(struct fixture *fixture, const char *path, const ProtobufCMessage *request,
-             const ProtobufCMessageDescriptor *type, void *response)
+fixture_call_at(struct fixture *fixture, const ProtobufCMessage *request,
+                ProtobufCMessage **response)
 {
+    struct wire_method method;
+    EXPECT(wire_method_find_request(request->descriptor, &method));
+    return fixture_call_method(fixture, &method, request, response);
+}
+
+struct error *
+fixture_call_method(struct fixture *fixture, const struct wire_method *method,
+                    const ProtobufCMessage *request, ProtobufCMessage **response)
+{
+    char path[WIRE_PATH_SIZE];
+    wire_method_path(method, path, sizeof path);
     struct grpc_request call = {.path = path,
                                 .message = message_encode(fixture->arena, request),
                                 .headers = fixture->headers,
                                 .header_count = fixture->header_count};
     struct slice bytes;
+    ProtobufCMessage *unwanted;
     fiber_set_deadline(fixture->timeout == 0 ? NEVER : clock_monotonic() + fixture->timeout);
     struct error *err = grpc_client_call(fixture->client, &call, fixture->arena, &bytes);
     fiber_set_deadline(NEVER);
     return err != NULL ? err
-                       : message_decode_at(fixture->arena, ERR_BAD_REQUEST, type, bytes,
-                                           (ProtobufCMessage **)response);
+                       : message_decode_at(fixture->arena, ERR_BAD_REQUEST, method->response, bytes,
+                                           response != NULL ? response : &unwanted);
 }
 
 void

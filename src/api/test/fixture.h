@@ -19,6 +19,7 @@
 #include "visibility/feed/feeder.h"
 #include "wire/message.h"
 #include "wire/presence.h"
+#include "wire/services.h"
 
 #define FIXTURE_SHARDS 4
 
@@ -71,13 +72,35 @@ void fixture_open_in(struct fixture *fixture, const struct cluster_group *group,
 void fixture_open_in_group(struct fixture *fixture, const char *address);
 void fixture_close(struct fixture *fixture);
 
-/* One call; *response, of the type, is in the fixture's arena. */
-must_use struct error *fixture_call(struct fixture *fixture, const char *path,
-                                    const ProtobufCMessage *request,
-                                    const ProtobufCMessageDescriptor *type, void *response);
-#define WORKFLOW_API "/uber.cadence.api.v1.WorkflowAPI/"
-#define WORKER_API   "/uber.cadence.api.v1.WorkerAPI/"
-#define DOMAIN_API   "/uber.cadence.api.v1.DomainAPI/"
+/* One call, of the method that takes this request; *response is in the fixture's arena. NULL: the
+ * test does not look at it. */
+#define fixture_call(fixture, request, response)                                                   \
+    fixture_call_at((fixture), &(request)->base, (ProtobufCMessage **)(response))
+must_use struct error *fixture_call_at(struct fixture *fixture, const ProtobufCMessage *request,
+                                       ProtobufCMessage **response);
+/* The same of a method that is not the only one to take its request: Health's Watch. */
+must_use struct error *fixture_call_method(struct fixture *fixture,
+                                           const struct wire_method *method,
+                                           const ProtobufCMessage *request,
+                                           ProtobufCMessage **response);
+/* The same, which must succeed: its response, as void *. */
+#define fixture_ok(fixture, request)                                                               \
+    ({                                                                                             \
+        ProtobufCMessage *response_ = NULL;                                                        \
+        EXPECT_OK(fixture_call_at((fixture), &(request)->base, &response_));                       \
+        (void *)response_;                                                                         \
+    })
+/* Both with a request of these fields:
+ *   struct error *err = API_CALL(fixture, &response, signal_workflow_execution, .domain = "none");
+ *   API(ListDomainsResponse) *response = API_OK(fixture, list_domains, .page_size = 2); */
+#define API_CALL(fixture, response, method, ...)                                                   \
+    fixture_call((fixture), API_NEW((fixture)->arena, method##_request, __VA_ARGS__), (response))
+#define ADMIN_CALL(fixture, response, method, ...)                                                 \
+    fixture_call((fixture), ADMIN_NEW((fixture)->arena, method##_request, __VA_ARGS__), (response))
+#define API_OK(fixture, method, ...)                                                               \
+    fixture_ok((fixture), API_NEW((fixture)->arena, method##_request, __VA_ARGS__))
+#define ADMIN_OK(fixture, method, ...)                                                             \
+    fixture_ok((fixture), ADMIN_NEW((fixture)->arena, method##_request, __VA_ARGS__))
 
 must_use struct error *fixture_update_domain(struct fixture *fixture,
                                              const API(UpdateDomainRequest) *request);
@@ -103,6 +126,8 @@ struct error *fixture_check_search(const void *fixture, const API(SearchAttribut
 char *fixture_uuid(struct fixture *fixture);
 API(Payload) *fixture_payload(struct fixture *fixture, const char *text);
 API(WorkflowExecution) *fixture_execution(struct fixture *fixture, const char *workflow_id);
+API(WorkflowExecution) *fixture_execution_of(struct fixture *fixture, const char *workflow_id,
+                                             const char *run_id);
 API(TaskList) *fixture_list(struct fixture *fixture, const char *name);
 /* Starts a run of type "order" on list "work", ten minutes, decisions ten seconds. */
 API(StartWorkflowExecutionRequest) *fixture_start(struct fixture *fixture, const char *workflow_id);

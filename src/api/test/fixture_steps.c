@@ -2,6 +2,8 @@
 #include "api/test/fixture.h"
 #include "wire/names.h"
 
+#define CAUSE(name) API_VALUE(DECISION_TASK_FAILED_CAUSE__DECISION_TASK_FAILED_CAUSE_##name)
+
 const char *
 run_start(struct fixture *fixture, const char *workflow_id)
 {
@@ -11,44 +13,30 @@ run_start(struct fixture *fixture, const char *workflow_id)
 const char *
 run_start_by(struct fixture *fixture, const API(StartWorkflowExecutionRequest) *request)
 {
-    API(StartWorkflowExecutionResponse) *response;
-    EXPECT_OK(fixture_call(fixture, WORKFLOW_API "StartWorkflowExecution", &request->base,
-                           API_TYPE(start_workflow_execution_response), &response));
+    API(StartWorkflowExecutionResponse) *response = fixture_ok(fixture, request);
     return response->run_id;
 }
 
 void
 run_signal(struct fixture *fixture, const char *workflow_id, const char *name)
 {
-    API(SignalWorkflowExecutionRequest) *request =
-        message_new(fixture->arena, API_TYPE(signal_workflow_execution_request));
-    API(SignalWorkflowExecutionResponse) *response;
-    request->domain = "orders";
-    request->workflow_execution = fixture_execution(fixture, workflow_id);
-    request->signal_name = (char *)name;
-    request->request_id = fixture_uuid(fixture);
-    EXPECT_OK(fixture_call(fixture, WORKFLOW_API "SignalWorkflowExecution", &request->base,
-                           API_TYPE(signal_workflow_execution_response), &response));
+    EXPECT_OK(API_CALL(fixture, NULL, signal_workflow_execution, .domain = "orders",
+                       .workflow_execution = fixture_execution(fixture, workflow_id),
+                       .signal_name = (char *)name, .request_id = fixture_uuid(fixture)));
 }
 
 void
 terminate_run(struct fixture *fixture, const char *workflow_id)
 {
-    API(TerminateWorkflowExecutionRequest) *request =
-        message_new(fixture->arena, API_TYPE(terminate_workflow_execution_request));
-    API(TerminateWorkflowExecutionResponse) *response;
-    request->domain = "orders";
-    request->workflow_execution = fixture_execution(fixture, workflow_id);
-    EXPECT_OK(fixture_call(fixture, WORKFLOW_API "TerminateWorkflowExecution", &request->base,
-                           API_TYPE(terminate_workflow_execution_response), &response));
+    EXPECT_OK(API_CALL(fixture, NULL, terminate_workflow_execution, .domain = "orders",
+                       .workflow_execution = fixture_execution(fixture, workflow_id)));
 }
 
 struct error *
 describe_send(struct fixture *fixture, const API(DescribeWorkflowExecutionRequest) *request,
               API(DescribeWorkflowExecutionResponse) **response)
 {
-    return fixture_call(fixture, WORKFLOW_API "DescribeWorkflowExecution", &request->base,
-                        API_TYPE(describe_workflow_execution_response), response);
+    return fixture_call(fixture, request, response);
 }
 
 struct error *
@@ -70,8 +58,7 @@ struct error *
 poll_send(struct fixture *fixture, const API(PollForDecisionTaskRequest) *request,
           API(PollForDecisionTaskResponse) **response)
 {
-    return fixture_call(fixture, WORKER_API "PollForDecisionTask", &request->base,
-                        API_TYPE(poll_for_decision_task_response), response);
+    return fixture_call(fixture, request, response);
 }
 
 API(PollForDecisionTaskResponse) *
@@ -85,90 +72,55 @@ poll_decision(struct fixture *fixture, const char *list)
 API(PollForActivityTaskResponse) *
 poll_activity(struct fixture *fixture, const char *list)
 {
-    API(PollForActivityTaskRequest) *request =
-        message_new(fixture->arena, API_TYPE(poll_for_activity_task_request));
-    API(PollForActivityTaskResponse) *response;
-    request->domain = "orders";
-    request->task_list = fixture_list(fixture, list);
-    request->identity = "worker";
-    EXPECT_OK(fixture_call(fixture, WORKER_API "PollForActivityTask", &request->base,
-                           API_TYPE(poll_for_activity_task_response), &response));
-    return response;
+    return API_OK(fixture, poll_for_activity_task, .domain = "orders",
+                  .task_list = fixture_list(fixture, list), .identity = "worker");
 }
 
 void
 run_fail_decision(struct fixture *fixture, ProtobufCBinaryData token)
 {
     API(RespondDecisionTaskFailedRequest) *request =
-        message_new(fixture->arena, API_TYPE(respond_decision_task_failed_request));
-    API(RespondDecisionTaskFailedResponse) *response;
-    request->task_token = token;
-    request->cause = API_VALUE(
-        DECISION_TASK_FAILED_CAUSE__DECISION_TASK_FAILED_CAUSE_WORKFLOW_WORKER_UNHANDLED_FAILURE);
-    EXPECT_OK(fixture_call(fixture, WORKER_API "RespondDecisionTaskFailed", &request->base,
-                           API_TYPE(respond_decision_task_failed_response), &response));
+        API_NEW(fixture->arena, respond_decision_task_failed_request, .task_token = token,
+                .cause = CAUSE(WORKFLOW_WORKER_UNHANDLED_FAILURE));
+    EXPECT_OK(fixture_call(fixture, request, NULL));
 }
 
 API(RespondDecisionTaskCompletedResponse) *
 run_complete(struct fixture *fixture, const API(RespondDecisionTaskCompletedRequest) *request)
 {
-    API(RespondDecisionTaskCompletedResponse) *response;
-    EXPECT_OK(fixture_call(fixture, WORKER_API "RespondDecisionTaskCompleted", &request->base,
-                           API_TYPE(respond_decision_task_completed_response), &response));
-    return response;
+    return fixture_ok(fixture, request);
 }
 
 API(Decision) *
 decide_activity(struct fixture *fixture, const char *activity_id)
 {
-    API(Decision) *decision = message_new(fixture->arena, API_TYPE(decision));
-    API(ScheduleActivityTaskDecisionAttributes) *attributes =
-        message_new(fixture->arena, API_TYPE(schedule_activity_task_decision_attributes));
-    attributes->activity_id = (char *)activity_id;
-    attributes->activity_type = message_new(fixture->arena, API_TYPE(activity_type));
-    attributes->activity_type->name = "charge";
-    attributes->task_list = fixture_list(fixture, "work");
-    attributes->input = fixture_payload(fixture, "input");
-    attributes->schedule_to_close_timeout = presence_make_duration(fixture->arena, 100);
-    attributes->schedule_to_start_timeout = presence_make_duration(fixture->arena, 50);
-    attributes->start_to_close_timeout = presence_make_duration(fixture->arena, 60);
-    attributes->heartbeat_timeout = presence_make_duration(fixture->arena, 30);
-    decision->attributes_case =
-        API_VALUE(DECISION__ATTRIBUTES_SCHEDULE_ACTIVITY_TASK_DECISION_ATTRIBUTES);
-    decision->schedule_activity_task_decision_attributes = attributes;
-    return decision;
+    return API_DECISION(fixture->arena, schedule_activity_task, .activity_id = (char *)activity_id,
+                        .activity_type = API_NEW(fixture->arena, activity_type, .name = "charge"),
+                        .task_list = fixture_list(fixture, "work"),
+                        .input = fixture_payload(fixture, "input"),
+                        .schedule_to_close_timeout = presence_make_duration(fixture->arena, 100),
+                        .schedule_to_start_timeout = presence_make_duration(fixture->arena, 50),
+                        .start_to_close_timeout = presence_make_duration(fixture->arena, 60),
+                        .heartbeat_timeout = presence_make_duration(fixture->arena, 30));
 }
 
 API(Decision) *
 decide_end(struct fixture *fixture)
 {
-    API(Decision) *decision = message_new(fixture->arena, API_TYPE(decision));
-    decision->attributes_case =
-        API_VALUE(DECISION__ATTRIBUTES_COMPLETE_WORKFLOW_EXECUTION_DECISION_ATTRIBUTES);
-    decision->complete_workflow_execution_decision_attributes =
-        message_new(fixture->arena, API_TYPE(complete_workflow_execution_decision_attributes));
-    decision->complete_workflow_execution_decision_attributes->result =
-        fixture_payload(fixture, "done");
-    return decision;
+    return API_DECISION(fixture->arena, complete_workflow_execution,
+                        .result = fixture_payload(fixture, "done"));
 }
 
 API(Decision) *
 decide_marker(struct fixture *fixture)
 {
-    API(Decision) *decision = message_new(fixture->arena, API_TYPE(decision));
-    decision->attributes_case = API_VALUE(DECISION__ATTRIBUTES_RECORD_MARKER_DECISION_ATTRIBUTES);
-    decision->record_marker_decision_attributes =
-        message_new(fixture->arena, API_TYPE(record_marker_decision_attributes));
-    decision->record_marker_decision_attributes->marker_name = "here";
-    return decision;
+    return API_DECISION(fixture->arena, record_marker, .marker_name = "here");
 }
 
 API(GetWorkflowExecutionHistoryResponse) *
 read_history(struct fixture *fixture, const API(GetWorkflowExecutionHistoryRequest) *request)
 {
-    API(GetWorkflowExecutionHistoryResponse) *response;
-    EXPECT_OK(fixture_call(fixture, WORKFLOW_API "GetWorkflowExecutionHistory", &request->base,
-                           API_TYPE(get_workflow_execution_history_response), &response));
+    API(GetWorkflowExecutionHistoryResponse) *response = fixture_ok(fixture, request);
     EXPECT(response->history != NULL);
     return response;
 }
@@ -176,7 +128,5 @@ read_history(struct fixture *fixture, const API(GetWorkflowExecutionHistoryReque
 struct error *
 fixture_update_domain(struct fixture *fixture, const API(UpdateDomainRequest) *request)
 {
-    API(UpdateDomainResponse) *response;
-    return fixture_call(fixture, DOMAIN_API "UpdateDomain", &request->base,
-                        API_TYPE(update_domain_response), &response);
+    return fixture_call(fixture, request, NULL);
 }

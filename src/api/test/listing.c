@@ -21,40 +21,30 @@ listing_do_not_wait(struct fixture *fixture)
 API(StartTimeFilter) *
 listing_times(struct fixture *fixture, int64_t earliest, int64_t latest)
 {
-    API(StartTimeFilter) *filter = message_new(fixture->arena, API_TYPE(start_time_filter));
-    filter->earliest_time = presence_make_timestamp(fixture->arena, earliest);
-    filter->latest_time = presence_make_timestamp(fixture->arena, latest);
-    return filter;
+    return API_NEW(fixture->arena, start_time_filter,
+                   .earliest_time = presence_make_timestamp(fixture->arena, earliest),
+                   .latest_time = presence_make_timestamp(fixture->arena, latest));
 }
 
 API(ListWorkflowExecutionsRequest) *
 listing_by_query(struct fixture *fixture, const char *query)
 {
-    API(ListWorkflowExecutionsRequest) *request =
-        message_new(fixture->arena, API_TYPE(list_workflow_executions_request));
-    request->domain = "orders";
-    request->query = (char *)query;
-    return request;
+    return API_NEW(fixture->arena, list_workflow_executions_request, .domain = "orders",
+                   .query = (char *)query);
 }
 
 API(ListOpenWorkflowExecutionsRequest) *
 listing_of_open(struct fixture *fixture)
 {
-    API(ListOpenWorkflowExecutionsRequest) *request =
-        message_new(fixture->arena, API_TYPE(list_open_workflow_executions_request));
-    request->domain = "orders";
-    request->start_time_filter = listing_times(fixture, 0, INT64_MAX / 2);
-    return request;
+    return API_NEW(fixture->arena, list_open_workflow_executions_request, .domain = "orders",
+                   .start_time_filter = listing_times(fixture, 0, INT64_MAX / 2));
 }
 
 API(ListClosedWorkflowExecutionsRequest) *
 listing_of_closed(struct fixture *fixture)
 {
-    API(ListClosedWorkflowExecutionsRequest) *request =
-        message_new(fixture->arena, API_TYPE(list_closed_workflow_executions_request));
-    request->domain = "orders";
-    request->start_time_filter = listing_times(fixture, 0, INT64_MAX / 2);
-    return request;
+    return API_NEW(fixture->arena, list_closed_workflow_executions_request, .domain = "orders",
+                   .start_time_filter = listing_times(fixture, 0, INT64_MAX / 2));
 }
 
 /* --- calls ---- */
@@ -63,37 +53,29 @@ struct error *
 list_send(struct fixture *fixture, const API(ListWorkflowExecutionsRequest) *request,
           API(ListWorkflowExecutionsResponse) **response)
 {
-    return fixture_call(fixture, VISIBILITY_API "ListWorkflowExecutions", &request->base,
-                        API_TYPE(list_workflow_executions_response), response);
+    return fixture_call(fixture, request, response);
 }
 
 struct error *
 list_send_open(struct fixture *fixture, const API(ListOpenWorkflowExecutionsRequest) *request,
                API(ListOpenWorkflowExecutionsResponse) **response)
 {
-    return fixture_call(fixture, VISIBILITY_API "ListOpenWorkflowExecutions", &request->base,
-                        API_TYPE(list_open_workflow_executions_response), response);
+    return fixture_call(fixture, request, response);
 }
 
 struct error *
 list_send_closed(struct fixture *fixture, const API(ListClosedWorkflowExecutionsRequest) *request,
                  API(ListClosedWorkflowExecutionsResponse) **response)
 {
-    return fixture_call(fixture, VISIBILITY_API "ListClosedWorkflowExecutions", &request->base,
-                        API_TYPE(list_closed_workflow_executions_response), response);
+    return fixture_call(fixture, request, response);
 }
 
 struct error *
 list_send_count(struct fixture *fixture, const char *query, int64_t *count)
 {
-    API(CountWorkflowExecutionsRequest) *request =
-        message_new(fixture->arena, API_TYPE(count_workflow_executions_request));
     API(CountWorkflowExecutionsResponse) *response = NULL;
-    request->domain = "orders";
-    request->query = (char *)query;
-    struct error *err =
-        fixture_call(fixture, VISIBILITY_API "CountWorkflowExecutions", &request->base,
-                     API_TYPE(count_workflow_executions_response), &response);
+    struct error *err = API_CALL(fixture, &response, count_workflow_executions, .domain = "orders",
+                                 .query = (char *)query);
     *count = err == NULL ? response->count : -1;
     return err;
 }
@@ -154,7 +136,7 @@ listing_end(struct fixture *fixture)
 API(SearchAttributes) *
 listing_attributes(struct fixture *fixture, const char *key, const char *json)
 {
-    API(SearchAttributes) *attributes = message_new(fixture->arena, API_TYPE(search_attributes));
+    API(SearchAttributes) *attributes = API_NEW(fixture->arena, search_attributes);
     API(SearchAttributes__IndexedFieldsEntry) *entry =
         message_new(fixture->arena, API_TYPE(search_attributes__indexed_fields_entry));
     entry->key = (char *)key;

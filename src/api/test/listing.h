@@ -5,7 +5,6 @@
 #include "api/test/fixture.h"
 #include "uber/cadence/api/v1/service_visibility.pb-c.h"
 
-#define VISIBILITY_API "/uber.cadence.api.v1.VisibilityAPI/"
 #define CLOSED(name)                                                                               \
     API_VALUE(WORKFLOW_EXECUTION_CLOSE_STATUS__WORKFLOW_EXECUTION_CLOSE_STATUS_##name)
 

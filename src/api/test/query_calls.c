@@ -6,14 +6,10 @@
 API(QueryWorkflowRequest) *
 query_call_request(struct fixture *fixture, const char *workflow_id)
 {
-    API(QueryWorkflowRequest) *request =
-        message_new(fixture->arena, API_TYPE(query_workflow_request));
-    request->domain = "orders";
-    request->workflow_execution = fixture_execution(fixture, workflow_id);
-    request->query = message_new(fixture->arena, API_TYPE(workflow_query));
-    request->query->query_type = "state";
-    request->query->query_args = fixture_payload(fixture, "args");
-    return request;
+    return API_NEW(fixture->arena, query_workflow_request, .domain = "orders",
+                   .workflow_execution = fixture_execution(fixture, workflow_id),
+                   .query = API_NEW(fixture->arena, workflow_query, .query_type = "state",
+                                    .query_args = fixture_payload(fixture, "args")));
 }
 
 void
@@ -27,9 +23,7 @@ query_call_main(void *argument)
 {
     struct query_call *query_call = argument;
     int64_t began = clock_monotonic();
-    query_call->err =
-        fixture_call(query_call->fixture, WORKFLOW_API "QueryWorkflow", &query_call->request->base,
-                     API_TYPE(query_workflow_response), &query_call->response);
+    query_call->err = fixture_call(query_call->fixture, query_call->request, &query_call->response);
     query_call->took = clock_monotonic() - began;
     latch_done(&query_call->open);
 }
@@ -89,22 +83,16 @@ poll_query(struct fixture *fixture, const char *list)
 struct error *
 respond_query(struct fixture *fixture, ProtobufCBinaryData token, API(WorkflowQueryResult) *result)
 {
-    API(RespondQueryTaskCompletedRequest) *request =
-        message_new(fixture->arena, API_TYPE(respond_query_task_completed_request));
-    API(RespondQueryTaskCompletedResponse) *response;
-    request->task_token = token;
-    request->result = result;
-    return fixture_call(fixture, WORKER_API "RespondQueryTaskCompleted", &request->base,
-                        API_TYPE(respond_query_task_completed_response), &response);
+    return API_CALL(fixture, NULL, respond_query_task_completed, .task_token = token,
+                    .result = result);
 }
 
 API(WorkflowQueryResult) *
 query_call_result(struct fixture *fixture, const char *answer)
 {
-    API(WorkflowQueryResult) *result = message_new(fixture->arena, API_TYPE(workflow_query_result));
-    result->result_type = API_VALUE(QUERY_RESULT_TYPE__QUERY_RESULT_TYPE_ANSWERED);
-    result->answer = fixture_payload(fixture, answer);
-    return result;
+    return API_NEW(fixture->arena, workflow_query_result,
+                   .result_type = API_VALUE(QUERY_RESULT_TYPE__QUERY_RESULT_TYPE_ANSWERED),
+                   .answer = fixture_payload(fixture, answer));
 }
 
 API(RespondDecisionTaskCompletedRequest) *
@@ -152,8 +140,8 @@ void
 query_call_make_sticky(struct fixture *fixture, API(RespondDecisionTaskCompletedRequest) *request,
                        const char *list)
 {
-    request->sticky_attributes = message_new(fixture->arena, API_TYPE(sticky_execution_attributes));
-    request->sticky_attributes->worker_task_list = fixture_list(fixture, list);
+    request->sticky_attributes = API_NEW(fixture->arena, sticky_execution_attributes,
+                                         .worker_task_list = fixture_list(fixture, list));
     request->sticky_attributes->worker_task_list->kind =
         API_VALUE(TASK_LIST_KIND__TASK_LIST_KIND_STICKY);
     request->sticky_attributes->schedule_to_start_timeout =

@@ -1,24 +1,18 @@
 /* archived_lists_test.c - lists of runs that are gone. */
 #include "api/test/archiving.h"
 
-#define PATH "/uber.cadence.api.v1.VisibilityAPI/ListArchivedWorkflowExecutions"
-
 static API(ListArchivedWorkflowExecutionsRequest) *
 wish(struct fixture *fixture, const char *query)
 {
-    API(ListArchivedWorkflowExecutionsRequest) *request =
-        message_new(fixture->arena, API_TYPE(list_archived_workflow_executions_request));
-    request->domain = (char *)"orders";
-    request->query = (char *)query;
-    return request;
+    return API_NEW(fixture->arena, list_archived_workflow_executions_request, .domain = "orders",
+                   .query = (char *)query);
 }
 
 static struct error *
 send(struct fixture *fixture, const API(ListArchivedWorkflowExecutionsRequest) *request,
      API(ListArchivedWorkflowExecutionsResponse) **response)
 {
-    return fixture_call(fixture, PATH, &request->base,
-                        API_TYPE(list_archived_workflow_executions_response), response);
+    return fixture_call(fixture, request, response);
 }
 
 #define EXPECT_REFUSED(call, text)                                                                 \
@@ -33,9 +27,9 @@ refusals(struct fixture *fixture)
 {
     API(ListArchivedWorkflowExecutionsResponse) *response;
     API(ListArchivedWorkflowExecutionsRequest) *request = wish(fixture, "");
-    request->domain = (char *)"";
+    request->domain = "";
     EXPECT_REFUSED(send(fixture, request, &response), "Domain not set on request.");
-    request->domain = (char *)"orders";
+    request->domain = "orders";
     request->page_size = 10001;
     EXPECT_REFUSED(send(fixture, request, &response), "Pagesize is larger than allowed 10000");
     request->page_size = 10000;
@@ -55,7 +49,7 @@ refusals(struct fixture *fixture)
     EXPECT_KIND(send(fixture, wish(fixture, "ORDER BY Nothing"), &response), ERR_BAD_REQUEST);
     request->next_page_token = presence_make_bytes(slice_text("no token"));
     EXPECT_REFUSED(send(fixture, request, &response), "next page token is corrupted");
-    request->domain = (char *)"unknown";
+    request->domain = "unknown";
     EXPECT_KIND(send(fixture, request, &response), ERR_ENTITY_NOT_EXISTS);
 }
 

@@ -14,8 +14,7 @@ try_history(struct fixture *fixture, const char *workflow_id, const char *run_id
 {
     API(GetWorkflowExecutionHistoryRequest) *request = fixture_history(fixture, workflow_id);
     request->workflow_execution->run_id = (char *)run_id;
-    return fixture_call(fixture, WORKFLOW_API "GetWorkflowExecutionHistory", &request->base,
-                        API_TYPE(get_workflow_execution_history_response), response);
+    return fixture_call(fixture, request, response);
 }
 
 /* All pages of at least so many events, joined; they must all be of the archive, or none. */
@@ -61,9 +60,7 @@ archive_one(struct fixture *fixture)
     API(GetWorkflowExecutionHistoryRequest) *request = fixture_history(fixture, "wf");
     request->workflow_execution->run_id = (char *)run_id;
     request->skip_archival = true;
-    EXPECT_KIND(fixture_call(fixture, WORKFLOW_API "GetWorkflowExecutionHistory", &request->base,
-                             API_TYPE(get_workflow_execution_history_response), &response),
-                ERR_ENTITY_NOT_EXISTS);
+    EXPECT_KIND(fixture_call(fixture, request, &response), ERR_ENTITY_NOT_EXISTS);
 }
 
 TEST(archived, the_history_of_a_run_that_is_gone_is_read_from_the_archive, "A-235", "J-021")
@@ -82,15 +79,9 @@ archive_long(struct fixture *fixture)
     EXPECT_OK(archiving_update(fixture, ARCHIVING_ON, ""));
     const char *run_id = run_start(fixture, "wf");
     for (int i = 0; i < 20; i++) {
-        API(SignalWorkflowExecutionRequest) *request =
-            message_new(fixture->arena, API_TYPE(signal_workflow_execution_request));
-        API(SignalWorkflowExecutionResponse) *response;
-        request->domain = "orders";
-        request->workflow_execution = fixture_execution(fixture, "wf");
-        request->signal_name = (char *)"large";
-        request->signal_input = fixture_payload(fixture, text);
-        EXPECT_OK(fixture_call(fixture, WORKFLOW_API "SignalWorkflowExecution", &request->base,
-                               API_TYPE(signal_workflow_execution_response), &response));
+        EXPECT_OK(API_CALL(fixture, NULL, signal_workflow_execution, .domain = "orders",
+                           .workflow_execution = fixture_execution(fixture, "wf"),
+                           .signal_name = "large", .signal_input = fixture_payload(fixture, text)));
     }
     child_tree_decide(fixture, "work", "wf", decide_end(fixture));
     struct slice before = read_all(fixture, "wf", run_id, 0, false, &pages);
@@ -114,11 +105,10 @@ archive_chain(struct fixture *fixture)
     EXPECT_OK(archiving_update(fixture, ARCHIVING_ON, ""));
     runs[0] = run_start(fixture, "wf");
     for (int i = 0; i < 5; i++) {
-        API(Decision) *next = CHILD_TREE_DECISION(fixture, CONTINUE_AS_NEW_WORKFLOW_EXECUTION);
-        next->continue_as_new_workflow_execution_decision_attributes->workflow_type =
-            fixture_start(fixture, "wf")->workflow_type;
-        next->continue_as_new_workflow_execution_decision_attributes->task_list =
-            fixture_list(fixture, "work");
+        API(Decision) *next =
+            API_DECISION(fixture->arena, continue_as_new_workflow_execution,
+                         .workflow_type = fixture_start(fixture, "wf")->workflow_type,
+                         .task_list = fixture_list(fixture, "work"));
         child_tree_decide(fixture, "work", "wf", i < 4 ? next : decide_end(fixture));
         before[i] = read_all(fixture, "wf", runs[i], 0, false, &pages);
         if (i < 4)
@@ -177,21 +167,16 @@ bad_tokens(struct fixture *fixture)
     const char *run_id = archiving_run(fixture, "wf");
     archiving_pass(fixture);
     API(GetWorkflowExecutionHistoryRequest) *request = fixture_history(fixture, "wf");
-    API(GetWorkflowExecutionHistoryResponse) *response;
     request->workflow_execution->run_id = (char *)run_id;
     for (size_t i = 0; i < array_length(tokens); i++) {
         request->next_page_token = presence_make_bytes(slice_text(tokens[i]));
-        struct error *err =
-            fixture_call(fixture, WORKFLOW_API "GetWorkflowExecutionHistory", &request->base,
-                         API_TYPE(get_workflow_execution_history_response), &response);
+        struct error *err = fixture_call(fixture, request, NULL);
         EXPECT_KIND(err, ERR_BAD_REQUEST);
         EXPECT_TEXT(err->message, "next page token is corrupted");
     }
     request->next_page_token =
         presence_make_bytes(slice_text("{\"CloseFailoverVersion\":5,\"Offset\":7}"));
-    EXPECT_KIND(fixture_call(fixture, WORKFLOW_API "GetWorkflowExecutionHistory", &request->base,
-                             API_TYPE(get_workflow_execution_history_response), &response),
-                ERR_ENTITY_NOT_EXISTS);
+    EXPECT_KIND(fixture_call(fixture, request, NULL), ERR_ENTITY_NOT_EXISTS);
 }
 
 TEST(archived, a_token_that_leads_nowhere_is_refused)
@@ -205,18 +190,13 @@ static struct error *
 register_with(struct fixture *fixture, const char *name, int status, const char *history,
               const char *visibility)
 {
-    API(RegisterDomainRequest) *request =
-        message_new(fixture->arena, API_TYPE(register_domain_request));
-    API(RegisterDomainResponse) *response;
-    request->name = (char *)name;
-    request->workflow_execution_retention_period =
-        presence_make_duration(fixture->arena, 24 * 3600);
-    request->history_archival_status = (API(ArchivalStatus))status;
-    request->visibility_archival_status = (API(ArchivalStatus))status;
-    request->history_archival_uri = (char *)history;
-    request->visibility_archival_uri = (char *)visibility;
-    return fixture_call(fixture, DOMAIN_API "RegisterDomain", &request->base,
-                        API_TYPE(register_domain_response), &response);
+    API(RegisterDomainRequest) *request = API_NEW(
+        fixture->arena, register_domain_request, .name = (char *)name,
+        .workflow_execution_retention_period = presence_make_duration(fixture->arena, 24 * 3600),
+        .history_archival_status = (API(ArchivalStatus))status,
+        .visibility_archival_status = (API(ArchivalStatus))status,
+        .history_archival_uri = (char *)history, .visibility_archival_uri = (char *)visibility);
+    return fixture_call(fixture, request, NULL);
 }
 
 #define EXPECT_REFUSED(call, text)                                                                 \

@@ -146,15 +146,13 @@ filters_disabled(struct fixture *fixture)
     API(ListOpenWorkflowExecutionsResponse) *opened;
     EXPECT_OK(list_send_open(fixture, open, &opened)); /* without a filter */
     open->filters_case = API_VALUE(LIST_OPEN_WORKFLOW_EXECUTIONS_REQUEST__FILTERS_TYPE_FILTER);
-    open->type_filter = message_new(fixture->arena, API_TYPE(workflow_type_filter));
-    open->type_filter->name = "order";
+    open->type_filter = API_NEW(fixture->arena, workflow_type_filter, .name = "order");
     EXPECT_REFUSED(list_send_open(fixture, open, &opened), "No permission to do this operation.");
     API(ListClosedWorkflowExecutionsRequest) *closed = listing_of_closed(fixture);
     API(ListClosedWorkflowExecutionsResponse) *ended;
     closed->filters_case =
         API_VALUE(LIST_CLOSED_WORKFLOW_EXECUTIONS_REQUEST__FILTERS_STATUS_FILTER);
-    closed->status_filter = message_new(fixture->arena, API_TYPE(status_filter));
-    closed->status_filter->status = CLOSED(FAILED);
+    closed->status_filter = API_NEW(fixture->arena, status_filter, .status = CLOSED(FAILED));
     EXPECT_REFUSED(list_send_closed(fixture, closed, &ended),
                    "No permission to do this operation.");
 }
@@ -167,12 +165,7 @@ TEST(lists_refusal, filters_can_be_forbidden, "B-009")
 static struct error *
 try_scan(struct fixture *fixture)
 {
-    API(ScanWorkflowExecutionsRequest) *request =
-        message_new(fixture->arena, API_TYPE(scan_workflow_executions_request));
-    API(ScanWorkflowExecutionsResponse) *response;
-    request->domain = "orders";
-    return fixture_call(fixture, VISIBILITY_API "ScanWorkflowExecutions", &request->base,
-                        API_TYPE(scan_workflow_executions_response), &response);
+    return API_CALL(fixture, NULL, scan_workflow_executions, .domain = "orders");
 }
 
 static void

@@ -106,8 +106,7 @@ filters(struct fixture *fixture)
     API(ListOpenWorkflowExecutionsRequest) *open = listing_of_open(fixture);
     API(ListOpenWorkflowExecutionsResponse) *opened;
     open->filters_case = API_VALUE(LIST_OPEN_WORKFLOW_EXECUTIONS_REQUEST__FILTERS_TYPE_FILTER);
-    open->type_filter = message_new(fixture->arena, API_TYPE(workflow_type_filter));
-    open->type_filter->name = "two";
+    open->type_filter = API_NEW(fixture->arena, workflow_type_filter, .name = "two");
     EXPECT_OK(list_send_open(fixture, open, &opened));
     EXPECT_EQ(opened->n_executions, 1);
     EXPECT_TEXT(opened->executions[0]->workflow_execution->workflow_id, "b");
@@ -117,8 +116,7 @@ filters(struct fixture *fixture)
     API(ListClosedWorkflowExecutionsResponse) *ended;
     closed->filters_case =
         API_VALUE(LIST_CLOSED_WORKFLOW_EXECUTIONS_REQUEST__FILTERS_STATUS_FILTER);
-    closed->status_filter = message_new(fixture->arena, API_TYPE(status_filter));
-    closed->status_filter->status = CLOSED(TERMINATED);
+    closed->status_filter = API_NEW(fixture->arena, status_filter, .status = CLOSED(TERMINATED));
     EXPECT_OK(list_send_closed(fixture, closed, &ended));
     EXPECT_EQ(ended->n_executions, 1);
     closed->status_filter->status = CLOSED(COMPLETED);
@@ -127,8 +125,8 @@ filters(struct fixture *fixture)
 
     closed->filters_case =
         API_VALUE(LIST_CLOSED_WORKFLOW_EXECUTIONS_REQUEST__FILTERS_EXECUTION_FILTER);
-    closed->execution_filter = message_new(fixture->arena, API_TYPE(workflow_execution_filter));
-    closed->execution_filter->workflow_id = "a";
+    closed->execution_filter =
+        API_NEW(fixture->arena, workflow_execution_filter, .workflow_id = "a");
     EXPECT_OK(list_send_closed(fixture, closed, &ended));
     EXPECT_EQ(ended->n_executions, 1);
 }
@@ -171,15 +169,11 @@ scan(struct fixture *fixture)
     listing_wait(fixture);
     for (int i = 0; i < 5; i++)
         run_start(fixture, arena_format(fixture->arena, "w%d", i));
-    API(ScanWorkflowExecutionsRequest) *request =
-        message_new(fixture->arena, API_TYPE(scan_workflow_executions_request));
-    request->domain = "orders";
-    request->page_size = 2;
+    API(ScanWorkflowExecutionsRequest) *request = API_NEW(
+        fixture->arena, scan_workflow_executions_request, .domain = "orders", .page_size = 2);
     size_t count = 0, calls = 0;
     do {
-        API(ScanWorkflowExecutionsResponse) *page;
-        EXPECT_OK(fixture_call(fixture, VISIBILITY_API "ScanWorkflowExecutions", &request->base,
-                               API_TYPE(scan_workflow_executions_response), &page));
+        API(ScanWorkflowExecutionsResponse) *page = fixture_ok(fixture, request);
         count += page->n_executions;
         request->next_page_token = page->next_page_token;
     } while (request->next_page_token.len > 0 && ++calls < 10);
@@ -258,7 +252,7 @@ TEST(lists, history_description_and_list_agree_when_a_run_started, "A-030")
 static API(Memo) *
 make_memo(struct fixture *fixture)
 {
-    API(Memo) *memo = message_new(fixture->arena, API_TYPE(memo));
+    API(Memo) *memo = API_NEW(fixture->arena, memo);
     API(Memo__FieldsEntry) *entry = message_new(fixture->arena, API_TYPE(memo__fields_entry));
     entry->key = "note";
     entry->value = fixture_payload(fixture, "\"hello\"");
@@ -290,13 +284,11 @@ signal_with_start(struct fixture *fixture)
 {
     listing_wait(fixture);
     API(SignalWithStartWorkflowExecutionRequest) *request =
-        message_new(fixture->arena, API_TYPE(signal_with_start_workflow_execution_request));
-    API(SignalWithStartWorkflowExecutionResponse) *response;
-    request->start_request = fixture_start(fixture, "wf");
+        API_NEW(fixture->arena, signal_with_start_workflow_execution_request,
+                .start_request = fixture_start(fixture, "wf"));
     request->start_request->memo = make_memo(fixture);
     request->signal_name = "go";
-    EXPECT_OK(fixture_call(fixture, WORKFLOW_API "SignalWithStartWorkflowExecution", &request->base,
-                           API_TYPE(signal_with_start_workflow_execution_response), &response));
+    EXPECT_OK(fixture_call(fixture, request, NULL));
     EXPECT_TEXT(list_open_ids(fixture), "wf");
     expect_memo_everywhere(fixture);
     terminate_run(fixture, "wf");

@@ -22,11 +22,7 @@ kind_of(const API(GetSearchAttributesResponse) *response, const char *key)
 static void
 ask(struct fixture *fixture)
 {
-    API(GetSearchAttributesRequest) *request =
-        message_new(fixture->arena, API_TYPE(get_search_attributes_request));
-    API(GetSearchAttributesResponse) *response;
-    EXPECT_OK(fixture_call(fixture, "/uber.cadence.api.v1.VisibilityAPI/GetSearchAttributes",
-                           &request->base, API_TYPE(get_search_attributes_response), &response));
+    API(GetSearchAttributesResponse) *response = API_OK(fixture, get_search_attributes);
     for (size_t i = 0; i < response->n_keys; i++) /* clients do not survive this one */
         EXPECT(kind_of(response, response->keys[i]->key) != KIND(INVALID));
     EXPECT_EQ(kind_of(response, "CustomStringField"), KIND(STRING));

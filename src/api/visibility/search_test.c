@@ -5,7 +5,6 @@
 #include "wire/names.h"
 
 #define KIND(name) API_VALUE(INDEXED_VALUE_TYPE__INDEXED_VALUE_TYPE_##name)
-#define ADD        "/uber.cadence.admin.v1.AdminAPI/AddSearchAttribute"
 
 #define EXPECT_REFUSED(err_, text_)                                                                \
     do {                                                                                           \
@@ -18,10 +17,8 @@ static struct error *
 try_start(struct fixture *fixture, API(SearchAttributes) *attributes)
 {
     API(StartWorkflowExecutionRequest) *request = fixture_start(fixture, "wf");
-    API(StartWorkflowExecutionResponse) *response;
     request->search_attributes = attributes;
-    return fixture_call(fixture, WORKFLOW_API "StartWorkflowExecution", &request->base,
-                        API_TYPE(start_workflow_execution_response), &response);
+    return fixture_call(fixture, request, NULL);
 }
 
 /* So many pairs of the same key, each with a text of this length. */
@@ -33,7 +30,7 @@ make_many(struct fixture *fixture, size_t count, size_t length)
     json[0] = json[length - 1] = '"';
     json[length] = '\0';
     API(SearchAttributes) *one = listing_attributes(fixture, "CustomKeywordField", json);
-    API(SearchAttributes) *many = message_new(fixture->arena, API_TYPE(search_attributes));
+    API(SearchAttributes) *many = API_NEW(fixture->arena, search_attributes);
     many->indexed_fields = arena_zalloc(fixture->arena, count, sizeof many->indexed_fields[0]);
     for (many->n_indexed_fields = 0; many->n_indexed_fields < count; many->n_indexed_fields++) {
         API(SearchAttributes__IndexedFieldsEntry) *entry =
@@ -77,13 +74,8 @@ TEST(search, a_start_with_search_attributes_that_are_not_good_is_refused, "A-243
 static API(Decision) *
 decide_upsert(struct fixture *fixture, API(SearchAttributes) *attributes)
 {
-    API(Decision) *decision = message_new(fixture->arena, API_TYPE(decision));
-    decision->attributes_case =
-        API_VALUE(DECISION__ATTRIBUTES_UPSERT_WORKFLOW_SEARCH_ATTRIBUTES_DECISION_ATTRIBUTES);
-    decision->upsert_workflow_search_attributes_decision_attributes = message_new(
-        fixture->arena, API_TYPE(upsert_workflow_search_attributes_decision_attributes));
-    decision->upsert_workflow_search_attributes_decision_attributes->search_attributes = attributes;
-    return decision;
+    return API_DECISION(fixture->arena, upsert_workflow_search_attributes,
+                        .search_attributes = attributes);
 }
 
 static void
@@ -190,8 +182,7 @@ static struct error *
 try_add(struct fixture *fixture, const char *key, int kind)
 {
     ADMIN(AddSearchAttributeRequest) *request =
-        message_new(fixture->arena, ADMIN_TYPE(add_search_attribute_request));
-    ADMIN(AddSearchAttributeResponse) *response;
+        ADMIN_NEW(fixture->arena, add_search_attribute_request);
     if (key != NULL) {
         ADMIN(AddSearchAttributeRequest__SearchAttributeEntry) *entry = message_new(
             fixture->arena, ADMIN_TYPE(add_search_attribute_request__search_attribute_entry));
@@ -200,8 +191,7 @@ try_add(struct fixture *fixture, const char *key, int kind)
         request->search_attribute = arena_zalloc(fixture->arena, 1, sizeof(void *));
         request->search_attribute[request->n_search_attribute++] = entry;
     }
-    return fixture_call(fixture, ADD, &request->base, ADMIN_TYPE(add_search_attribute_response),
-                        &response);
+    return fixture_call(fixture, request, NULL);
 }
 
 static void
@@ -296,11 +286,7 @@ TEST(search, adding_keys_needs_the_admin_token_where_that_is_wanted)
 static void
 web(struct fixture *fixture)
 {
-    ADMIN(DescribeClusterRequest) *request =
-        message_new(fixture->arena, ADMIN_TYPE(describe_cluster_request));
-    ADMIN(DescribeClusterResponse) *response;
-    EXPECT_OK(fixture_call(fixture, "/uber.cadence.admin.v1.AdminAPI/DescribeCluster",
-                           &request->base, ADMIN_TYPE(describe_cluster_response), &response));
+    ADMIN(DescribeClusterResponse) *response = ADMIN_OK(fixture, describe_cluster);
     bool is_advanced = false;
     for (size_t i = 0; i < response->n_persistence_info; i++) {
         const ADMIN(PersistenceInfo) *info = response->persistence_info[i]->value;

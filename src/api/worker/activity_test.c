@@ -107,22 +107,14 @@ static void
 by_token(struct fixture *fixture)
 {
     API(PollForActivityTaskResponse) *task = scheduled(fixture, "wf", "7");
-    API(RecordActivityTaskHeartbeatRequest) *beat =
-        message_new(fixture->arena, API_TYPE(record_activity_task_heartbeat_request));
-    API(RecordActivityTaskHeartbeatResponse) *beaten;
-    beat->task_token = task->task_token;
-    EXPECT_OK(fixture_call(fixture, WORKER_API "RecordActivityTaskHeartbeat", &beat->base,
-                           API_TYPE(record_activity_task_heartbeat_response), &beaten));
+    API(RecordActivityTaskHeartbeatResponse) *beaten =
+        API_OK(fixture, record_activity_task_heartbeat, .task_token = task->task_token);
     EXPECT(!beaten->cancel_requested);
 
     API(RespondActivityTaskCompletedRequest) *request =
-        message_new(fixture->arena, API_TYPE(respond_activity_task_completed_request));
-    API(RespondActivityTaskCompletedResponse) *response;
-    request->task_token = task->task_token;
-    request->result = fixture_payload(fixture, "paid");
-#define COMPLETE                                                                                   \
-    fixture_call(fixture, WORKER_API "RespondActivityTaskCompleted", &request->base,               \
-                 API_TYPE(respond_activity_task_completed_response), &response)
+        API_NEW(fixture->arena, respond_activity_task_completed_request,
+                .task_token = task->task_token, .result = fixture_payload(fixture, "paid"));
+#define COMPLETE fixture_call(fixture, request, NULL)
     EXPECT_OK(COMPLETE);
     EXPECT_KIND(COMPLETE, ERR_ENTITY_NOT_EXISTS);
     request->task_token = (ProtobufCBinaryData){0};
@@ -148,20 +140,13 @@ by_id(struct fixture *fixture)
 {
     scheduled(fixture, "wf", "7");
     API(RecordActivityTaskHeartbeatByIDRequest) *beat =
-        message_new(fixture->arena, API_TYPE(record_activity_task_heartbeat_by_idrequest));
-    API(RecordActivityTaskHeartbeatByIDResponse) *beaten;
-    beat->domain = "orders";
-    beat->workflow_execution = fixture_execution(fixture, "wf");
-    beat->activity_id = "7";
-    EXPECT_OK(fixture_call(fixture, WORKER_API "RecordActivityTaskHeartbeatByID", &beat->base,
-                           API_TYPE(record_activity_task_heartbeat_by_idresponse), &beaten));
+        API_NEW(fixture->arena, record_activity_task_heartbeat_by_idrequest, .domain = "orders",
+                .workflow_execution = fixture_execution(fixture, "wf"), .activity_id = "7");
+    EXPECT_OK(fixture_call(fixture, beat, NULL));
 
     API(RespondActivityTaskFailedByIDRequest) *request =
-        message_new(fixture->arena, API_TYPE(respond_activity_task_failed_by_idrequest));
-    API(RespondActivityTaskFailedByIDResponse) *response;
-#define FAIL                                                                                       \
-    fixture_call(fixture, WORKER_API "RespondActivityTaskFailedByID", &request->base,              \
-                 API_TYPE(respond_activity_task_failed_by_idresponse), &response)
+        API_NEW(fixture->arena, respond_activity_task_failed_by_idrequest);
+#define FAIL fixture_call(fixture, request, NULL)
     EXPECT_KIND(FAIL, ERR_BAD_REQUEST);
     request->domain = "orders";
     request->workflow_execution = fixture_execution(fixture, "wf");
@@ -171,8 +156,7 @@ by_id(struct fixture *fixture)
     request->activity_id = "8";
     EXPECT_KIND(FAIL, ERR_ENTITY_NOT_EXISTS);
     request->activity_id = "7";
-    request->failure = message_new(fixture->arena, API_TYPE(failure));
-    request->failure->reason = "no money";
+    request->failure = API_NEW(fixture->arena, failure, .reason = "no money");
     EXPECT_OK(FAIL);
     API(HistoryEvent) *event = last_event(fixture);
     EXPECT_EQ(event->attributes_case,
@@ -209,32 +193,20 @@ cancelled(struct fixture *fixture)
               API_VALUE(PENDING_ACTIVITY_STATE__PENDING_ACTIVITY_STATE_STARTED));
 
     run_signal(fixture, "wf", "stop");
-    API(Decision) *decision = message_new(fixture->arena, API_TYPE(decision));
-    decision->attributes_case =
-        API_VALUE(DECISION__ATTRIBUTES_REQUEST_CANCEL_ACTIVITY_TASK_DECISION_ATTRIBUTES);
-    decision->request_cancel_activity_task_decision_attributes =
-        message_new(fixture->arena, API_TYPE(request_cancel_activity_task_decision_attributes));
-    decision->request_cancel_activity_task_decision_attributes->activity_id = "7";
+    API(Decision) *decision =
+        API_DECISION(fixture->arena, request_cancel_activity_task, .activity_id = "7");
     task = poll_decision(fixture, "work");
     run_complete(fixture, fixture_complete(fixture, task->task_token, decision));
     EXPECT_EQ(pending_state(fixture),
               API_VALUE(PENDING_ACTIVITY_STATE__PENDING_ACTIVITY_STATE_CANCEL_REQUESTED));
 
-    API(RecordActivityTaskHeartbeatRequest) *beat =
-        message_new(fixture->arena, API_TYPE(record_activity_task_heartbeat_request));
-    API(RecordActivityTaskHeartbeatResponse) *beaten;
-    beat->task_token = activity->task_token;
-    EXPECT_OK(fixture_call(fixture, WORKER_API "RecordActivityTaskHeartbeat", &beat->base,
-                           API_TYPE(record_activity_task_heartbeat_response), &beaten));
+    API(RecordActivityTaskHeartbeatResponse) *beaten =
+        API_OK(fixture, record_activity_task_heartbeat, .task_token = activity->task_token);
     EXPECT(beaten->cancel_requested);
     API(RespondActivityTaskCanceledByIDRequest) *request =
-        message_new(fixture->arena, API_TYPE(respond_activity_task_canceled_by_idrequest));
-    API(RespondActivityTaskCanceledByIDResponse) *response;
-    request->domain = "orders";
-    request->workflow_execution = fixture_execution(fixture, "wf");
-    request->activity_id = "7";
-    EXPECT_OK(fixture_call(fixture, WORKER_API "RespondActivityTaskCanceledByID", &request->base,
-                           API_TYPE(respond_activity_task_canceled_by_idresponse), &response));
+        API_NEW(fixture->arena, respond_activity_task_canceled_by_idrequest, .domain = "orders",
+                .workflow_execution = fixture_execution(fixture, "wf"), .activity_id = "7");
+    EXPECT_OK(fixture_call(fixture, request, NULL));
     EXPECT_EQ(last_event(fixture)->attributes_case,
               API_VALUE(HISTORY_EVENT__ATTRIBUTES_ACTIVITY_TASK_CANCELED_EVENT_ATTRIBUTES));
 }
@@ -265,13 +237,9 @@ static void
 large_result(struct fixture *fixture)
 {
     fixture_set(fixture, "limit.blobSize.error:\n- value: 10\n");
-    API(RespondActivityTaskCompletedRequest) *request =
-        message_new(fixture->arena, API_TYPE(respond_activity_task_completed_request));
-    API(RespondActivityTaskCompletedResponse) *response;
-    request->task_token = scheduled(fixture, "wf", "7")->task_token;
-    request->result = fixture_payload(fixture, LARGE);
-    EXPECT_OK(fixture_call(fixture, WORKER_API "RespondActivityTaskCompleted", &request->base,
-                           API_TYPE(respond_activity_task_completed_response), &response));
+    EXPECT_OK(API_CALL(fixture, NULL, respond_activity_task_completed,
+                       .task_token = scheduled(fixture, "wf", "7")->task_token,
+                       .result = fixture_payload(fixture, LARGE)));
     expect_failure(fixture, "COMPLETE_RESULT_EXCEEDS_LIMIT");
 }
 
@@ -284,13 +252,9 @@ static void
 large_details(struct fixture *fixture)
 {
     fixture_set(fixture, "limit.blobSize.error:\n- value: 10\n");
-    API(RespondActivityTaskCanceledRequest) *request =
-        message_new(fixture->arena, API_TYPE(respond_activity_task_canceled_request));
-    API(RespondActivityTaskCanceledResponse) *response;
-    request->task_token = scheduled(fixture, "wf", "7")->task_token;
-    request->details = fixture_payload(fixture, LARGE);
-    EXPECT_OK(fixture_call(fixture, WORKER_API "RespondActivityTaskCanceled", &request->base,
-                           API_TYPE(respond_activity_task_canceled_response), &response));
+    EXPECT_OK(API_CALL(fixture, NULL, respond_activity_task_canceled,
+                       .task_token = scheduled(fixture, "wf", "7")->task_token,
+                       .details = fixture_payload(fixture, LARGE)));
     expect_failure(fixture, "CANCEL_DETAILS_EXCEEDS_LIMIT");
 }
 
@@ -303,15 +267,10 @@ static void
 large_failure(struct fixture *fixture)
 {
     fixture_set(fixture, "limit.blobSize.error:\n- value: 10\n");
-    API(RespondActivityTaskFailedRequest) *request =
-        message_new(fixture->arena, API_TYPE(respond_activity_task_failed_request));
-    API(RespondActivityTaskFailedResponse) *response;
-    request->task_token = scheduled(fixture, "wf", "7")->task_token;
-    request->failure = message_new(fixture->arena, API_TYPE(failure));
-    request->failure->reason = "mine";
-    request->failure->details = presence_make_bytes(slice_text(LARGE));
-    EXPECT_OK(fixture_call(fixture, WORKER_API "RespondActivityTaskFailed", &request->base,
-                           API_TYPE(respond_activity_task_failed_response), &response));
+    EXPECT_OK(API_CALL(fixture, NULL, respond_activity_task_failed,
+                       .task_token = scheduled(fixture, "wf", "7")->task_token,
+                       .failure = API_NEW(fixture->arena, failure, .reason = "mine",
+                                          .details = presence_make_bytes(slice_text(LARGE)))));
     expect_failure(fixture, "FAILURE_DETAILS_EXCEEDS_LIMIT");
 }
 
@@ -324,13 +283,10 @@ static void
 large_heartbeat(struct fixture *fixture)
 {
     fixture_set(fixture, "limit.blobSize.error:\n- value: 10\n");
-    API(RecordActivityTaskHeartbeatRequest) *request =
-        message_new(fixture->arena, API_TYPE(record_activity_task_heartbeat_request));
-    API(RecordActivityTaskHeartbeatResponse) *response;
-    request->task_token = scheduled(fixture, "wf", "7")->task_token;
-    request->details = fixture_payload(fixture, LARGE);
-    EXPECT_OK(fixture_call(fixture, WORKER_API "RecordActivityTaskHeartbeat", &request->base,
-                           API_TYPE(record_activity_task_heartbeat_response), &response));
+    API(RecordActivityTaskHeartbeatResponse) *response =
+        API_OK(fixture, record_activity_task_heartbeat,
+               .task_token = scheduled(fixture, "wf", "7")->task_token,
+               .details = fixture_payload(fixture, LARGE));
     EXPECT(response->cancel_requested);
     expect_failure(fixture, "HEARTBEAT_EXCEEDS_LIMIT");
 }

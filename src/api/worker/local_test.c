@@ -44,12 +44,8 @@ token_is_ready(struct fixture *fixture)
     fixture->timeout = 3 * NS_PER_S;
     EXPECT_EQ(poll_activity(fixture, "work")->task_token.len, 0); /* nobody else gets it */
 
-    API(RespondActivityTaskCompletedRequest) *request =
-        message_new(fixture->arena, API_TYPE(respond_activity_task_completed_request));
-    API(RespondActivityTaskCompletedResponse) *response;
-    request->task_token = info->task_token;
-    EXPECT_OK(fixture_call(fixture, WORKER_API "RespondActivityTaskCompleted", &request->base,
-                           API_TYPE(respond_activity_task_completed_response), &response));
+    EXPECT_OK(
+        API_CALL(fixture, NULL, respond_activity_task_completed, .task_token = info->task_token));
     EXPECT(poll_decision(fixture, "work")->task_token.len > 0);
 }
 

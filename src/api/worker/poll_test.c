@@ -112,10 +112,9 @@ complete_sticky(struct fixture *fixture, const API(PollForDecisionTaskResponse) 
 {
     API(RespondDecisionTaskCompletedRequest) *answer =
         fixture_complete(fixture, task->task_token, decide_marker(fixture));
-    answer->sticky_attributes = message_new(fixture->arena, API_TYPE(sticky_execution_attributes));
-    answer->sticky_attributes->worker_task_list = list;
-    answer->sticky_attributes->schedule_to_start_timeout =
-        presence_make_duration(fixture->arena, 5);
+    answer->sticky_attributes =
+        API_NEW(fixture->arena, sticky_execution_attributes, .worker_task_list = list,
+                .schedule_to_start_timeout = presence_make_duration(fixture->arena, 5));
     run_complete(fixture, answer);
 }
 
@@ -244,8 +243,8 @@ returned(struct fixture *fixture)
         fixture_complete(fixture, task->task_token, decide_marker(fixture));
     answer->return_new_decision_task = true;
     answer->force_create_new_decision_task = true;
-    answer->sticky_attributes = message_new(fixture->arena, API_TYPE(sticky_execution_attributes));
-    answer->sticky_attributes->worker_task_list = fixture_list(fixture, "host:1");
+    answer->sticky_attributes = API_NEW(fixture->arena, sticky_execution_attributes,
+                                        .worker_task_list = fixture_list(fixture, "host:1"));
     answer->sticky_attributes->worker_task_list->kind =
         API_VALUE(TASK_LIST_KIND__TASK_LIST_KIND_STICKY);
     answer->sticky_attributes->schedule_to_start_timeout =
@@ -324,12 +323,8 @@ started_with_its_step(struct fixture *fixture)
     EXPECT(doer.activity->started_time != NULL);
 
     park(&decider, wait_for_decision);
-    API(RespondActivityTaskCompletedRequest) *done =
-        message_new(fixture->arena, API_TYPE(respond_activity_task_completed_request));
-    API(RespondActivityTaskCompletedResponse) *response;
-    done->task_token = doer.activity->task_token;
-    EXPECT_OK(fixture_call(fixture, WORKER_API "RespondActivityTaskCompleted", &done->base,
-                           API_TYPE(respond_activity_task_completed_response), &response));
+    EXPECT_OK(API_CALL(fixture, NULL, respond_activity_task_completed,
+                       .task_token = doer.activity->task_token));
     latch_wait(&decider.done);
     EXPECT_EQ(memory_base_commits(fixture->base), before + 3);
     EXPECT_EQ(decider.decision->history->n_events, 9);

@@ -92,19 +92,16 @@ TEST(poller, polls_end_empty_when_the_server_drains)
 static void
 bad_binary(struct fixture *fixture)
 {
-    API(UpdateDomainRequest) *update = message_new(fixture->arena, API_TYPE(update_domain_request));
+    API(UpdateDomainRequest) *update = API_NEW(fixture->arena, update_domain_request);
     API(BadBinaries__BinariesEntry) *entry =
         message_new(fixture->arena, API_TYPE(bad_binaries__binaries_entry));
     entry->key = "abc";
-    entry->value = message_new(fixture->arena, API_TYPE(bad_binary_info));
-    entry->value->reason = "broken";
+    entry->value = API_NEW(fixture->arena, bad_binary_info, .reason = "broken");
     update->name = "orders";
-    update->bad_binaries = message_new(fixture->arena, API_TYPE(bad_binaries));
-    update->bad_binaries->n_binaries = 1;
-    update->bad_binaries->binaries = &entry;
-    update->update_mask = message_new(fixture->arena, GOOGLE_TYPE(field_mask));
-    update->update_mask->n_paths = 1;
-    update->update_mask->paths = &(char *){"bad_binaries"};
+    update->bad_binaries =
+        API_NEW(fixture->arena, bad_binaries, .n_binaries = 1, .binaries = &entry);
+    update->update_mask =
+        GOOGLE_NEW(fixture->arena, field_mask, .n_paths = 1, .paths = &(char *){"bad_binaries"});
     EXPECT_OK(fixture_update_domain(fixture, update));
     API(PollForDecisionTaskRequest) *request = fixture_poll(fixture, "work");
     request->binary_checksum = "abc";
@@ -151,12 +148,9 @@ too_many(struct fixture *fixture)
     API(Decision) *decisions[] = {decide_marker(fixture), decide_end(fixture)};
     API(RespondDecisionTaskCompletedRequest) *request =
         fixture_complete(fixture, task->task_token, NULL);
-    API(RespondDecisionTaskCompletedResponse) *response;
     request->decisions = decisions;
     request->n_decisions = 2;
-    struct error *err =
-        fixture_call(fixture, WORKER_API "RespondDecisionTaskCompleted", &request->base,
-                     API_TYPE(respond_decision_task_completed_response), &response);
+    struct error *err = fixture_call(fixture, request, NULL);
     EXPECT_KIND(err, ERR_BAD_REQUEST);
     EXPECT_TEXT(err->message, "Decision result count exceeds limit.");
     request->n_decisions = 1;

@@ -65,35 +65,26 @@ TEST(standby, a_poll_that_waits_gets_its_task_as_soon_as_the_domain_is_active_he
 static API(ListFailoverHistoryResponse) *
 list_history(struct fixture *fixture, API(ListFailoverHistoryRequest) *request)
 {
-    API(ListFailoverHistoryResponse) *response = NULL;
-    EXPECT_OK(fixture_call(fixture, DOMAIN_API "ListFailoverHistory", &request->base,
-                           API_TYPE(list_failover_history_response), &response));
-    return response;
+    return fixture_ok(fixture, request);
 }
 
 static void
 history_is_listed(struct fixture *fixture)
 {
     moving_begin(fixture);
-    API(DescribeDomainRequest) *describe =
-        message_new(fixture->arena, API_TYPE(describe_domain_request));
-    API(DescribeDomainResponse) *described;
-    describe->describe_by_case = API_VALUE(DESCRIBE_DOMAIN_REQUEST__DESCRIBE_BY_NAME);
-    describe->name = "moving";
-    EXPECT_OK(fixture_call(fixture, DOMAIN_API "DescribeDomain", &describe->base,
-                           API_TYPE(describe_domain_response), &described));
+    API(DescribeDomainResponse) *described = API_OK(
+        fixture, describe_domain,
+        .describe_by_case = API_VALUE(DESCRIBE_DOMAIN_REQUEST__DESCRIBE_BY_NAME), .name = "moving");
     for (int i = 0; i < 51; i++)
         moving_go(fixture, i % 2 == 0 ? "west" : "east");
 
     API(ListFailoverHistoryRequest) *request =
-        message_new(fixture->arena, API_TYPE(list_failover_history_request));
-    API(ListFailoverHistoryResponse) *refused;
-    struct error *err = fixture_call(fixture, DOMAIN_API "ListFailoverHistory", &request->base,
-                                     API_TYPE(list_failover_history_response), &refused);
+        API_NEW(fixture->arena, list_failover_history_request);
+    struct error *err = fixture_call(fixture, request, NULL);
     EXPECT_KIND(err, ERR_BAD_REQUEST);
     EXPECT(strstr(err->message, "DomainID is required in filters") != NULL);
-    request->filters = message_new(fixture->arena, API_TYPE(list_failover_history_request_filters));
-    request->filters->domain_id = described->domain->id;
+    request->filters = API_NEW(fixture->arena, list_failover_history_request_filters,
+                               .domain_id = described->domain->id);
     API(ListFailoverHistoryResponse) *page = list_history(fixture, request);
     EXPECT_EQ(page->n_failover_events, 50);
     const API(FailoverEvent) *newest = page->failover_events[0];
@@ -106,8 +97,8 @@ history_is_listed(struct fixture *fixture)
     EXPECT_EQ(newest->cluster_failovers[0]->from_cluster->failover_version, 250);
     EXPECT_TEXT(newest->cluster_failovers[0]->to_cluster->active_cluster_name, "west");
     EXPECT_EQ(newest->cluster_failovers[0]->to_cluster->failover_version, 251);
-    request->pagination = message_new(fixture->arena, API_TYPE(pagination_options));
-    request->pagination->next_page_token = page->next_page_token;
+    request->pagination =
+        API_NEW(fixture->arena, pagination_options, .next_page_token = page->next_page_token);
     page = list_history(fixture, request);
     EXPECT_EQ(page->n_failover_events, 1);
     EXPECT_EQ(page->failover_events[0]->cluster_failovers[0]->to_cluster->failover_version, 1);

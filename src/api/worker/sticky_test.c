@@ -5,13 +5,8 @@
 static struct error *
 reset(struct fixture *fixture, const char *domain, const char *workflow_id)
 {
-    API(ResetStickyTaskListRequest) *request =
-        message_new(fixture->arena, API_TYPE(reset_sticky_task_list_request));
-    API(ResetStickyTaskListResponse) *response;
-    request->domain = (char *)domain;
-    request->workflow_execution = fixture_execution(fixture, workflow_id);
-    return fixture_call(fixture, WORKER_API "ResetStickyTaskList", &request->base,
-                        API_TYPE(reset_sticky_task_list_response), &response);
+    return API_CALL(fixture, NULL, reset_sticky_task_list, .domain = (char *)domain,
+                    .workflow_execution = fixture_execution(fixture, workflow_id));
 }
 
 /* A run that is bound to list "mine". */
@@ -21,10 +16,10 @@ start_sticky(struct fixture *fixture)
     run_start(fixture, "wf");
     API(RespondDecisionTaskCompletedRequest) *request =
         fixture_complete(fixture, poll_decision(fixture, "work")->task_token, NULL);
-    request->sticky_attributes = message_new(fixture->arena, API_TYPE(sticky_execution_attributes));
-    request->sticky_attributes->worker_task_list = fixture_list(fixture, "mine");
-    request->sticky_attributes->schedule_to_start_timeout =
-        presence_make_duration(fixture->arena, 5);
+    request->sticky_attributes =
+        API_NEW(fixture->arena, sticky_execution_attributes,
+                .worker_task_list = fixture_list(fixture, "mine"),
+                .schedule_to_start_timeout = presence_make_duration(fixture->arena, 5));
     run_complete(fixture, request);
 }
 

@@ -6,7 +6,6 @@
 
 #define FIXTURE_LIST      "work" /* that runs of the fixture are started on */
 #define PARTITION(number) "/__cadence_sys/" FIXTURE_LIST "/" number
-#define ADMIN_API         "/uber.cadence.admin.v1.AdminAPI/"
 #define KIND(name)        API_VALUE(TASK_LIST_KIND__TASK_LIST_KIND_##name)
 #define TYPE(name)        API_VALUE(TASK_LIST_TYPE__TASK_LIST_TYPE_##name)
 #define THREE                                                                                      \
@@ -16,16 +15,9 @@
 static API(DescribeTaskListResponse) *
 describe(struct fixture *fixture, const char *list, API(TaskListType) type)
 {
-    API(DescribeTaskListRequest) *request =
-        message_new(fixture->arena, API_TYPE(describe_task_list_request));
-    API(DescribeTaskListResponse) *response;
-    request->domain = "orders";
-    request->task_list = fixture_list(fixture, list);
-    request->task_list_type = type;
-    request->include_task_list_status = true;
-    EXPECT_OK(fixture_call(fixture, WORKFLOW_API "DescribeTaskList", &request->base,
-                           API_TYPE(describe_task_list_response), &response));
-    return response;
+    return API_OK(fixture, describe_task_list, .domain = "orders",
+                  .task_list = fixture_list(fixture, list), .task_list_type = type,
+                  .include_task_list_status = true);
 }
 
 static void
@@ -104,13 +96,10 @@ static void
 partitions(struct fixture *fixture)
 {
     API(ListTaskListPartitionsRequest) *request =
-        message_new(fixture->arena, API_TYPE(list_task_list_partitions_request));
+        API_NEW(fixture->arena, list_task_list_partitions_request, .domain = "orders",
+                .task_list = fixture_list(fixture, "work"));
     API(ListTaskListPartitionsResponse) *response;
-    request->domain = "orders";
-    request->task_list = fixture_list(fixture, "work");
-#define LIST                                                                                       \
-    fixture_call(fixture, WORKFLOW_API "ListTaskListPartitions", &request->base,                   \
-                 API_TYPE(list_task_list_partitions_response), &response)
+#define LIST fixture_call(fixture, request, &response)
     EXPECT_OK(LIST);
     EXPECT_EQ(response->n_decision_task_list_partitions, 1);
     EXPECT_EQ(response->n_activity_task_list_partitions, 1);
@@ -136,13 +125,7 @@ TEST(task_list, partitions_are_listed_for_both_types, "C-014", "C-015")
 static API(GetTaskListsByDomainResponse) *
 lists_of(struct fixture *fixture)
 {
-    API(GetTaskListsByDomainRequest) *request =
-        message_new(fixture->arena, API_TYPE(get_task_lists_by_domain_request));
-    API(GetTaskListsByDomainResponse) *response;
-    request->domain = "orders";
-    EXPECT_OK(fixture_call(fixture, WORKFLOW_API "GetTaskListsByDomain", &request->base,
-                           API_TYPE(get_task_lists_by_domain_response), &response));
-    return response;
+    return API_OK(fixture, get_task_lists_by_domain, .domain = "orders");
 }
 
 static void
@@ -192,7 +175,7 @@ add_partition(struct fixture *fixture, API(TaskListPartitionConfig) *config, int
         message_new(fixture->arena, API_TYPE(task_list_partition_config__read_partitions_entry));
     API(TaskListPartitionConfig__WritePartitionsEntry) *write =
         message_new(fixture->arena, API_TYPE(task_list_partition_config__write_partitions_entry));
-    read->value = write->value = message_new(fixture->arena, API_TYPE(task_list_partition));
+    read->value = write->value = API_NEW(fixture->arena, task_list_partition);
     read->key = write->key = id;
     if (config->read_partitions == NULL) {
         config->read_partitions = arena_zalloc(fixture->arena, 8, sizeof(void *));
@@ -207,12 +190,9 @@ static void
 divide(struct fixture *fixture)
 {
     ADMIN(UpdateTaskListPartitionConfigRequest) *request =
-        message_new(fixture->arena, ADMIN_TYPE(update_task_list_partition_config_request));
-    ADMIN(UpdateTaskListPartitionConfigResponse) *response;
+        ADMIN_NEW(fixture->arena, update_task_list_partition_config_request);
     struct error *err;
-#define DIVIDE                                                                                     \
-    fixture_call(fixture, ADMIN_API "UpdateTaskListPartitionConfig", &request->base,               \
-                 ADMIN_TYPE(update_task_list_partition_config_response), &response)
+#define DIVIDE fixture_call(fixture, request, NULL)
 #define EXPECT_REFUSED(text)                                                                       \
     do {                                                                                           \
         err = DIVIDE;                                                                              \
@@ -230,7 +210,7 @@ divide(struct fixture *fixture)
     EXPECT_REFUSED("Task list type not set.");
     request->task_list_type = TYPE(DECISION);
     EXPECT_REFUSED("Task list partition config is not set in the request.");
-    request->partition_config = message_new(fixture->arena, API_TYPE(task_list_partition_config));
+    request->partition_config = API_NEW(fixture->arena, task_list_partition_config);
     EXPECT_REFUSED("The number of partitions must be larger than 0.");
     add_partition(fixture, request->partition_config, 0, true);
     add_partition(fixture, request->partition_config, 1, true);

@@ -3,28 +3,18 @@
 #include "uber/cadence/admin/v1/service.pb-c.h"
 #include "wire/names.h"
 
-#define ADMIN_API "/uber.cadence.admin.v1.AdminAPI/"
-
 static struct error *
 set_queue(struct fixture *fixture, const char *domain, API(AsyncWorkflowConfiguration) *queue)
 {
-    ADMIN(UpdateDomainAsyncWorkflowConfiguratonRequest) *request =
-        message_new(fixture->arena, ADMIN_TYPE(update_domain_async_workflow_configuraton_request));
-    ADMIN(UpdateDomainAsyncWorkflowConfiguratonResponse) *response;
-    request->domain = (char *)domain;
-    request->configuration = queue;
-    return fixture_call(fixture, ADMIN_API "UpdateDomainAsyncWorkflowConfiguraton", &request->base,
-                        ADMIN_TYPE(update_domain_async_workflow_configuraton_response), &response);
+    return ADMIN_CALL(fixture, NULL, update_domain_async_workflow_configuraton,
+                      .domain = (char *)domain, .configuration = queue);
 }
 
 static API(AsyncWorkflowConfiguration) *
 make_queue(struct fixture *fixture, bool is_enabled)
 {
-    API(AsyncWorkflowConfiguration) *queue =
-        message_new(fixture->arena, API_TYPE(async_workflow_configuration));
-    queue->enabled = is_enabled;
-    queue->predefined_queue_name = "queue1";
-    return queue;
+    return API_NEW(fixture->arena, async_workflow_configuration, .enabled = is_enabled,
+                   .predefined_queue_name = "queue1");
 }
 
 static void
@@ -36,12 +26,7 @@ enable(struct fixture *fixture)
 static struct error *
 start_later(struct fixture *fixture, API(StartWorkflowExecutionRequest) *start)
 {
-    API(StartWorkflowExecutionAsyncRequest) *request =
-        message_new(fixture->arena, API_TYPE(start_workflow_execution_async_request));
-    API(StartWorkflowExecutionAsyncResponse) *response;
-    request->request = start;
-    return fixture_call(fixture, WORKFLOW_API "StartWorkflowExecutionAsync", &request->base,
-                        API_TYPE(start_workflow_execution_async_response), &response);
+    return API_CALL(fixture, NULL, start_workflow_execution_async, .request = start);
 }
 
 /* The first event of the current run, once there is one. */
@@ -53,8 +38,7 @@ wait_started(struct fixture *fixture, const char *domain, const char *workflow_i
     request->domain = (char *)domain;
     struct error *err = NULL;
     for (int i = 0; i < 600; i++) {
-        err = fixture_call(fixture, WORKFLOW_API "GetWorkflowExecutionHistory", &request->base,
-                           API_TYPE(get_workflow_execution_history_response), &response);
+        err = fixture_call(fixture, request, &response);
         if (err == NULL)
             return response->history->events[0]->workflow_execution_started_event_attributes;
         EXPECT_KIND(err, ERR_ENTITY_NOT_EXISTS);
@@ -67,13 +51,10 @@ wait_started(struct fixture *fixture, const char *domain, const char *workflow_i
 static void
 unless_it_is_off(struct fixture *fixture)
 {
-    ADMIN(GetDomainAsyncWorkflowConfiguratonRequest) *get =
-        message_new(fixture->arena, ADMIN_TYPE(get_domain_async_workflow_configuraton_request));
+    ADMIN(GetDomainAsyncWorkflowConfiguratonRequest) *get = ADMIN_NEW(
+        fixture->arena, get_domain_async_workflow_configuraton_request, .domain = "orders");
     ADMIN(GetDomainAsyncWorkflowConfiguratonResponse) *shown;
-    get->domain = "orders";
-#define GET                                                                                        \
-    fixture_call(fixture, ADMIN_API "GetDomainAsyncWorkflowConfiguraton", &get->base,              \
-                 ADMIN_TYPE(get_domain_async_workflow_configuraton_response), &shown)
+#define GET fixture_call(fixture, get, &shown)
     EXPECT_OK(GET);
     EXPECT(shown->configuration != NULL && shown->configuration->enabled); /* nobody set anything */
     EXPECT_OK(start_later(fixture, fixture_start(fixture, "unset")));
@@ -87,8 +68,7 @@ unless_it_is_off(struct fixture *fixture)
     EXPECT_TEXT(err->message,
                 "async workflow is not enabled for domain orders: its configuration switches it "
                 "off; 'cadenza admin async-wf-queue update' changes that");
-    API(AsyncWorkflowConfiguration) *bare =
-        message_new(fixture->arena, API_TYPE(async_workflow_configuration));
+    API(AsyncWorkflowConfiguration) *bare = API_NEW(fixture->arena, async_workflow_configuration);
     EXPECT_OK(set_queue(fixture, "orders", bare)); /* {"Enabled": false}, and nothing else */
     EXPECT_KIND(start_later(fixture, fixture_start(fixture, "wf")), ERR_BAD_REQUEST);
     enable(fixture);
@@ -152,16 +132,9 @@ TEST(async, a_start_is_checked_like_any_other_and_the_callers_headers_are_kept, 
 static struct error *
 signal_later(struct fixture *fixture, API(StartWorkflowExecutionRequest) *start, const char *name)
 {
-    API(SignalWithStartWorkflowExecutionAsyncRequest) *request =
-        message_new(fixture->arena, API_TYPE(signal_with_start_workflow_execution_async_request));
-    API(SignalWithStartWorkflowExecutionAsyncResponse) *response;
-    request->request =
-        message_new(fixture->arena, API_TYPE(signal_with_start_workflow_execution_request));
-    request->request->start_request = start;
-    request->request->signal_name = (char *)name;
-    return fixture_call(fixture, WORKFLOW_API "SignalWithStartWorkflowExecutionAsync",
-                        &request->base,
-                        API_TYPE(signal_with_start_workflow_execution_async_response), &response);
+    return API_CALL(fixture, NULL, signal_with_start_workflow_execution_async,
+                    .request = API_NEW(fixture->arena, signal_with_start_workflow_execution_request,
+                                       .start_request = start, .signal_name = (char *)name));
 }
 
 /* Signals of the current run, once there are so many. */

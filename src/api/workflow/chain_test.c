@@ -48,7 +48,7 @@ static const char *
 begin_cron(struct fixture *fixture, API(ParentClosePolicy) policy)
 {
     API(Decision) *decision = child_tree_start_child(fixture, "kid", policy);
-    wish_of(decision)->cron_schedule = (char *)"@every 3s";
+    wish_of(decision)->cron_schedule = "@every 3s";
     child_tree_begin(fixture, "parent", decision);
     const char *first =
         child_tree_await(fixture, "parent", "", CHILD_TREE_EVENT(CHILD_WORKFLOW_EXECUTION_STARTED))
@@ -125,7 +125,7 @@ static void
 bad_schedule(struct fixture *fixture)
 {
     API(Decision) *decision = child_tree_start_child(fixture, "kid", CHILD_TREE_POLICY(INVALID));
-    wish_of(decision)->cron_schedule = (char *)"* * *";
+    wish_of(decision)->cron_schedule = "* * *";
     child_tree_begin(fixture, "parent", decision);
     const API(DecisionTaskFailedEventAttributes) *failed =
         child_tree_await(fixture, "parent", "", CHILD_TREE_EVENT(DECISION_TASK_FAILED))
@@ -147,10 +147,9 @@ static API(Decision) *
 start_with_attempts(struct fixture *fixture, int attempts)
 {
     API(Decision) *decision = child_tree_start_child(fixture, "kid", CHILD_TREE_POLICY(INVALID));
-    API(RetryPolicy) *policy = message_new(fixture->arena, API_TYPE(retry_policy));
-    policy->initial_interval = presence_make_duration(fixture->arena, 1);
-    policy->backoff_coefficient = 1;
-    policy->maximum_attempts = attempts;
+    API(RetryPolicy) *policy = API_NEW(
+        fixture->arena, retry_policy, .initial_interval = presence_make_duration(fixture->arena, 1),
+        .backoff_coefficient = 1, .maximum_attempts = attempts);
     wish_of(decision)->retry_policy = policy;
     return decision;
 }
@@ -225,17 +224,11 @@ TEST(chain, a_child_that_succeeds_at_last_has_completed, "A-168")
 static const char *
 reset(struct fixture *fixture, const char *run_id)
 {
-    API(ResetWorkflowExecutionRequest) *request =
-        message_new(fixture->arena, API_TYPE(reset_workflow_execution_request));
-    API(ResetWorkflowExecutionResponse) *response;
-    request->domain = "orders";
-    request->workflow_execution = fixture_execution(fixture, "wf");
-    request->workflow_execution->run_id = (char *)run_id;
-    request->reason = "bad code";
-    request->decision_finish_event_id = 4;
-    request->request_id = fixture_uuid(fixture);
-    EXPECT_OK(fixture_call(fixture, WORKFLOW_API "ResetWorkflowExecution", &request->base,
-                           API_TYPE(reset_workflow_execution_response), &response));
+    API(ResetWorkflowExecutionRequest) *request = API_NEW(
+        fixture->arena, reset_workflow_execution_request, .domain = "orders",
+        .workflow_execution = fixture_execution_of(fixture, "wf", run_id), .reason = "bad code",
+        .decision_finish_event_id = 4, .request_id = fixture_uuid(fixture));
+    API(ResetWorkflowExecutionResponse) *response = fixture_ok(fixture, request);
     return response->run_id;
 }
 
@@ -251,7 +244,7 @@ static void
 reset_schedule(struct fixture *fixture)
 {
     API(StartWorkflowExecutionRequest) *request = fixture_start(fixture, "wf");
-    request->cron_schedule = (char *)"@every 1h";
+    request->cron_schedule = "@every 1h";
     const char *first = run_start_by(fixture, request);
     child_tree_sleep(fixture, 3600 * NS_PER_S);
     child_tree_decide(fixture, "work", "wf", decide_end(fixture));
@@ -287,10 +280,9 @@ static void
 reset_attempts(struct fixture *fixture)
 {
     API(StartWorkflowExecutionRequest) *request = fixture_start(fixture, "wf");
-    request->retry_policy = message_new(fixture->arena, API_TYPE(retry_policy));
-    request->retry_policy->initial_interval = presence_make_duration(fixture->arena, 1);
-    request->retry_policy->backoff_coefficient = 1;
-    request->retry_policy->maximum_attempts = 2;
+    request->retry_policy = API_NEW(fixture->arena, retry_policy,
+                                    .initial_interval = presence_make_duration(fixture->arena, 1),
+                                    .backoff_coefficient = 1, .maximum_attempts = 2);
     const char *first = run_start_by(fixture, request);
     for (int i = 0; i < 2; i++)
         child_tree_decide(fixture, "work", "wf", child_tree_fail(fixture));

@@ -10,13 +10,13 @@ life(struct fixture *fixture)
     API(Decision) *decision = child_tree_start_child(fixture, "kid", CHILD_TREE_POLICY(INVALID));
     API(StartChildWorkflowExecutionDecisionAttributes) *wish =
         decision->start_child_workflow_execution_decision_attributes;
-    wish->header = message_new(fixture->arena, API_TYPE(header));
+    wish->header = API_NEW(fixture->arena, header);
     API(Header__FieldsEntry) *entry = message_new(fixture->arena, API_TYPE(header__fields_entry));
     entry->key = "trace";
     entry->value = fixture_payload(fixture, "7");
     wish->header->fields = &entry;
     wish->header->n_fields = 1;
-    wish->memo = message_new(fixture->arena, API_TYPE(memo));
+    wish->memo = API_NEW(fixture->arena, memo);
     API(Memo__FieldsEntry) *note = message_new(fixture->arena, API_TYPE(memo__fields_entry));
     note->key = "note";
     note->value = fixture_payload(fixture, "1");
@@ -270,7 +270,7 @@ child_goes_on(struct fixture *fixture)
     child_tree_begin(fixture, "parent",
                      child_tree_start_child(fixture, "kid", CHILD_TREE_POLICY(INVALID)));
     child_tree_decide(fixture, "kids", "kid",
-                      CHILD_TREE_DECISION(fixture, CONTINUE_AS_NEW_WORKFLOW_EXECUTION));
+                      API_DECISION(fixture->arena, continue_as_new_workflow_execution));
     child_tree_decide(fixture, "kids", "kid", decide_end(fixture));
     const API(HistoryEvent) *event = child_tree_await(
         fixture, "parent", "", CHILD_TREE_EVENT(CHILD_WORKFLOW_EXECUTION_COMPLETED));
@@ -367,7 +367,7 @@ static void
 part_going_on(struct fixture *fixture)
 {
     part(fixture, CHILD_TREE_POLICY(TERMINATE),
-         CHILD_TREE_DECISION(fixture, CONTINUE_AS_NEW_WORKFLOW_EXECUTION));
+         API_DECISION(fixture->arena, continue_as_new_workflow_execution));
     child_tree_await(fixture, "kid", "", CHILD_TREE_EVENT(WORKFLOW_EXECUTION_TERMINATED));
 }
 
@@ -409,10 +409,7 @@ part_at_once(struct fixture *fixture)
                      child_tree_start_child(fixture, "kid", CHILD_TREE_POLICY(ABANDON)),
                      decide_end(fixture));
     child_tree_sleep(fixture, 30 * NS_PER_S);
-    API(GetWorkflowExecutionHistoryRequest) *request = fixture_history(fixture, "kid");
-    API(GetWorkflowExecutionHistoryResponse) *response;
-    EXPECT_KIND(fixture_call(fixture, WORKFLOW_API "GetWorkflowExecutionHistory", &request->base,
-                             API_TYPE(get_workflow_execution_history_response), &response),
+    EXPECT_KIND(fixture_call(fixture, fixture_history(fixture, "kid"), NULL),
                 ERR_ENTITY_NOT_EXISTS);
 }
 
@@ -428,7 +425,7 @@ policy_of_parent(struct fixture *fixture)
 {
     API(StartWorkflowExecutionRequest) *request = fixture_start(fixture, "parent");
     request->active_cluster_selection_policy =
-        message_new(fixture->arena, API_TYPE(active_cluster_selection_policy));
+        API_NEW(fixture->arena, active_cluster_selection_policy);
     run_start_by(fixture, request);
     child_tree_decide(fixture, "work", "parent",
                       child_tree_start_child(fixture, "kid", CHILD_TREE_POLICY(INVALID)));
@@ -445,26 +442,18 @@ TEST(child, it_belongs_where_its_parent_does, "A-172")
 static void
 in_another_domain(struct fixture *fixture)
 {
-    API(RegisterDomainRequest) *domain =
-        message_new(fixture->arena, API_TYPE(register_domain_request));
-    API(RegisterDomainResponse) *registered;
-    domain->name = "other";
-    domain->workflow_execution_retention_period = presence_make_duration(fixture->arena, 86400);
-    EXPECT_OK(fixture_call(fixture, DOMAIN_API "RegisterDomain", &domain->base,
-                           API_TYPE(register_domain_response), &registered));
+    API(RegisterDomainRequest) *domain = API_NEW(
+        fixture->arena, register_domain_request, .name = "other",
+        .workflow_execution_retention_period = presence_make_duration(fixture->arena, 86400));
+    EXPECT_OK(fixture_call(fixture, domain, NULL));
     API(Decision) *decision = child_tree_start_child(fixture, "kid", CHILD_TREE_POLICY(INVALID));
     decision->start_child_workflow_execution_decision_attributes->domain = "other";
     child_tree_begin(fixture, "parent", decision);
     const API(HistoryEvent) *started =
         child_tree_await(fixture, "parent", "", CHILD_TREE_EVENT(CHILD_WORKFLOW_EXECUTION_STARTED));
     EXPECT_TEXT(started->child_workflow_execution_started_event_attributes->domain, "other");
-    API(TerminateWorkflowExecutionRequest) *request =
-        message_new(fixture->arena, API_TYPE(terminate_workflow_execution_request));
-    API(TerminateWorkflowExecutionResponse) *response;
-    request->domain = "other";
-    request->workflow_execution = fixture_execution(fixture, "kid");
-    EXPECT_OK(fixture_call(fixture, WORKFLOW_API "TerminateWorkflowExecution", &request->base,
-                           API_TYPE(terminate_workflow_execution_response), &response));
+    EXPECT_OK(API_CALL(fixture, NULL, terminate_workflow_execution, .domain = "other",
+                       .workflow_execution = fixture_execution(fixture, "kid")));
     const API(HistoryEvent) *ended = child_tree_await(
         fixture, "parent", "", CHILD_TREE_EVENT(CHILD_WORKFLOW_EXECUTION_TERMINATED));
     EXPECT_TEXT(ended->child_workflow_execution_terminated_event_attributes->domain, "other");

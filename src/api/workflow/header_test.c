@@ -5,7 +5,7 @@
 static API(Header) *
 header(struct fixture *fixture, const char *value)
 {
-    API(Header) *made = message_new(fixture->arena, API_TYPE(header));
+    API(Header) *made = API_NEW(fixture->arena, header);
     API(Header__FieldsEntry) *entry = message_new(fixture->arena, API_TYPE(header__fields_entry));
     entry->key = "trace";
     entry->value = fixture_payload(fixture, value);
@@ -79,9 +79,8 @@ travel(struct fixture *fixture)
             ->child_workflow_execution_started_event_attributes->header,
         "of the child");
     EXPECT_HEADER(first_event(fixture, "kid")->header, "of the child");
-    API(Decision) *again = CHILD_TREE_DECISION(fixture, CONTINUE_AS_NEW_WORKFLOW_EXECUTION);
-    again->continue_as_new_workflow_execution_decision_attributes->header =
-        header(fixture, "of the next run");
+    API(Decision) *again = API_DECISION(fixture->arena, continue_as_new_workflow_execution,
+                                        .header = header(fixture, "of the next run"));
     child_tree_decide(fixture, "work", "wf", again);
     EXPECT_HEADER(first_event(fixture, "wf")->header, "of the next run");
 }
@@ -97,7 +96,7 @@ followed(struct fixture *fixture)
 {
     API(StartWorkflowExecutionRequest) *request = fixture_start(fixture, "wf");
     request->header = header(fixture, "of the start");
-    request->cron_schedule = (char *)"@every 1s";
+    request->cron_schedule = "@every 1s";
     const char *run_id = run_start_by(fixture, request);
     child_tree_decide(fixture, "work", "wf", decide_end(fixture));
     const API(WorkflowExecutionStartedEventAttributes) *second = first_event(fixture, "wf");

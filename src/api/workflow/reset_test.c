@@ -7,15 +7,10 @@
 static API(ResetWorkflowExecutionRequest) *
 reset_request(struct fixture *fixture, const char *run_id, int64_t fork)
 {
-    API(ResetWorkflowExecutionRequest) *request =
-        message_new(fixture->arena, API_TYPE(reset_workflow_execution_request));
-    request->domain = "orders";
-    request->workflow_execution = fixture_execution(fixture, "wf");
-    request->workflow_execution->run_id = (char *)run_id;
-    request->reason = "bad code";
-    request->decision_finish_event_id = fork;
-    request->request_id = fixture_uuid(fixture);
-    return request;
+    return API_NEW(fixture->arena, reset_workflow_execution_request, .domain = "orders",
+                   .workflow_execution = fixture_execution_of(fixture, "wf", run_id),
+                   .reason = "bad code", .decision_finish_event_id = fork,
+                   .request_id = fixture_uuid(fixture));
 }
 
 static struct error *
@@ -23,8 +18,7 @@ reset(struct fixture *fixture, const API(ResetWorkflowExecutionRequest) *request
       const char **run_id)
 {
     API(ResetWorkflowExecutionResponse) *response = NULL;
-    struct error *err = fixture_call(fixture, WORKFLOW_API "ResetWorkflowExecution", &request->base,
-                                     API_TYPE(reset_workflow_execution_response), &response);
+    struct error *err = fixture_call(fixture, request, &response);
     if (err == NULL)
         *run_id = response->run_id;
     return err;
@@ -63,12 +57,7 @@ decide(struct fixture *fixture, API(Decision) *decision)
 static API(Decision) *
 decide_again(struct fixture *fixture)
 {
-    API(Decision) *decision = message_new(fixture->arena, API_TYPE(decision));
-    decision->attributes_case =
-        API_VALUE(DECISION__ATTRIBUTES_CONTINUE_AS_NEW_WORKFLOW_EXECUTION_DECISION_ATTRIBUTES);
-    decision->continue_as_new_workflow_execution_decision_attributes = message_new(
-        fixture->arena, API_TYPE(continue_as_new_workflow_execution_decision_attributes));
-    return decision;
+    return API_DECISION(fixture->arena, continue_as_new_workflow_execution);
 }
 
 static void
@@ -148,10 +137,7 @@ twice(struct fixture *fixture)
     decide(fixture, decide_again(fixture));
     EXPECT_OK(reset(fixture, request, &again));
     EXPECT_TEXT(again, made);
-    API(StartWorkflowExecutionRequest) *start = fixture_start(fixture, "wf");
-    API(StartWorkflowExecutionResponse) *started = NULL;
-    struct error *err = fixture_call(fixture, WORKFLOW_API "StartWorkflowExecution", &start->base,
-                                     API_TYPE(start_workflow_execution_response), &started);
+    struct error *err = fixture_call(fixture, fixture_start(fixture, "wf"), NULL);
     EXPECT_KIND(err, ERR_ALREADY_STARTED); /* the id is in use */
 }
 
@@ -220,15 +206,9 @@ long_history(struct fixture *fixture)
     memset(big, 'x', 100000);
     big[100000] = '\0';
     for (int i = 0; i < 25; i++) {
-        API(SignalWorkflowExecutionRequest) *request =
-            message_new(fixture->arena, API_TYPE(signal_workflow_execution_request));
-        API(SignalWorkflowExecutionResponse) *response = NULL;
-        request->domain = "orders";
-        request->workflow_execution = fixture_execution(fixture, "wf");
-        request->signal_name = "big";
-        request->signal_input = fixture_payload(fixture, big);
-        EXPECT_OK(fixture_call(fixture, WORKFLOW_API "SignalWorkflowExecution", &request->base,
-                               API_TYPE(signal_workflow_execution_response), &response));
+        EXPECT_OK(API_CALL(fixture, NULL, signal_workflow_execution, .domain = "orders",
+                           .workflow_execution = fixture_execution(fixture, "wf"),
+                           .signal_name = "big", .signal_input = fixture_payload(fixture, big)));
     }
     decide(fixture, decide_marker(fixture));
     EXPECT_OK(reset(fixture, reset_request(fixture, first, 29), &made));
@@ -255,18 +235,13 @@ refreshed(struct fixture *fixture)
     decide(fixture, decide_activity(fixture, "a"));
     const char *before = names_of(fixture, "");
     API(RefreshWorkflowTasksRequest) *request =
-        message_new(fixture->arena, API_TYPE(refresh_workflow_tasks_request));
-    API(RefreshWorkflowTasksResponse) *response = NULL;
-    request->domain = "orders";
-    request->workflow_execution = fixture_execution(fixture, "wf");
-    EXPECT_OK(fixture_call(fixture, WORKFLOW_API "RefreshWorkflowTasks", &request->base,
-                           API_TYPE(refresh_workflow_tasks_response), &response));
+        API_NEW(fixture->arena, refresh_workflow_tasks_request, .domain = "orders",
+                .workflow_execution = fixture_execution(fixture, "wf"));
+    EXPECT_OK(fixture_call(fixture, request, NULL));
     EXPECT_TEXT(names_of(fixture, ""), before);
     EXPECT(poll_activity(fixture, "work")->task_token.len > 0);
     request->workflow_execution->workflow_id = "nobody";
-    EXPECT_KIND(fixture_call(fixture, WORKFLOW_API "RefreshWorkflowTasks", &request->base,
-                             API_TYPE(refresh_workflow_tasks_response), &response),
-                ERR_ENTITY_NOT_EXISTS);
+    EXPECT_KIND(fixture_call(fixture, request, NULL), ERR_ENTITY_NOT_EXISTS);
 }
 
 TEST(refresh, tasks_come_again_without_an_event, "A-210")
@@ -274,37 +249,27 @@ TEST(refresh, tasks_come_again_without_an_event, "A-210")
     fixture_run(refreshed);
 }
 
-#define RUNS_API "/cadenza.admin.v1.RunsAPI/"
-
 static void
 rebuilt(struct fixture *fixture)
 {
     run_start(fixture, "wf");
     decide(fixture, decide_activity(fixture, "a"));
-    STORE_API(DescribeRebuildRequest) request = CADENZA__ADMIN__V1__DESCRIBE_REBUILD_REQUEST__INIT;
-    STORE_API(DescribeRebuildResponse) *response = NULL;
-    const ProtobufCMessageDescriptor *type =
-        &cadenza__admin__v1__describe_rebuild_response__descriptor;
-    request.domain = "orders";
-    request.workflow_id = "wf";
-    EXPECT_OK(fixture_call(fixture, RUNS_API "DescribeRebuild", &request.base, type, &response));
+    STORE_API(DescribeRebuildRequest) *request = STORE_API_NEW(
+        fixture->arena, describe_rebuild_request, .domain = "orders", .workflow_id = "wf");
+    STORE_API(DescribeRebuildResponse) *response = fixture_ok(fixture, request);
     EXPECT(response->is_comparable && response->run_id[0] != '\0');
     EXPECT_TEXT(response->stored_checksum, response->rebuilt_checksum);
-    request.workflow_id = "nobody";
-    EXPECT_KIND(fixture_call(fixture, RUNS_API "DescribeRebuild", &request.base, type, &response),
-                ERR_ENTITY_NOT_EXISTS);
+    request->workflow_id = "nobody";
+    EXPECT_KIND(fixture_call(fixture, request, &response), ERR_ENTITY_NOT_EXISTS);
 
-    STORE_API(ListDivergencesRequest) list = CADENZA__ADMIN__V1__LIST_DIVERGENCES_REQUEST__INIT;
-    STORE_API(ListDivergencesResponse) *lost = NULL;
-    type = &cadenza__admin__v1__list_divergences_response__descriptor;
-    EXPECT_OK(fixture_call(fixture, RUNS_API "ListDivergences", &list.base, type, &lost));
+    STORE_API(ListDivergencesRequest) *list =
+        STORE_API_NEW(fixture->arena, list_divergences_request);
+    STORE_API(ListDivergencesResponse) *lost = fixture_ok(fixture, list);
     EXPECT_EQ(lost->n_divergences, 0); /* there is one cluster */
-    list.workflow_id = "wf";
-    EXPECT_KIND(fixture_call(fixture, RUNS_API "ListDivergences", &list.base, type, &lost),
-                ERR_BAD_REQUEST);
-    list.domain = "nowhere";
-    EXPECT_KIND(fixture_call(fixture, RUNS_API "ListDivergences", &list.base, type, &lost),
-                ERR_ENTITY_NOT_EXISTS);
+    list->workflow_id = "wf";
+    EXPECT_KIND(fixture_call(fixture, list, &lost), ERR_BAD_REQUEST);
+    list->domain = "nowhere";
+    EXPECT_KIND(fixture_call(fixture, list, &lost), ERR_ENTITY_NOT_EXISTS);
 }
 
 /* Its task is still to be had, and it goes on. */
@@ -313,31 +278,24 @@ replaced(struct fixture *fixture)
 {
     run_start(fixture, "wf");
     decide(fixture, decide_activity(fixture, "a"));
-    STORE_API(RebuildRunRequest) request = CADENZA__ADMIN__V1__REBUILD_RUN_REQUEST__INIT;
+    STORE_API(RebuildRunRequest) *request =
+        STORE_API_NEW(fixture->arena, rebuild_run_request, .domain = "orders",
+                      .workflow_execution = fixture_execution(fixture, "wf"));
     STORE_API(RebuildRunResponse) *response = NULL;
-    const ProtobufCMessageDescriptor *type = &cadenza__admin__v1__rebuild_run_response__descriptor;
-    API(WorkflowExecution) execution = UBER__CADENCE__API__V1__WORKFLOW_EXECUTION__INIT;
-    request.domain = "orders";
-    request.workflow_execution = &execution;
-    execution.workflow_id = "wf";
     for (int i = 0; i < 2; i++) {
-        EXPECT_OK(fixture_call(fixture, RUNS_API "RebuildRun", &request.base, type, &response));
+        response = fixture_ok(fixture, request);
         EXPECT(response->run_id[0] != '\0');
         EXPECT_TEXT(response->old_checksum, response->new_checksum);
     }
     API(RespondActivityTaskCompletedRequest) *done =
-        message_new(fixture->arena, API_TYPE(respond_activity_task_completed_request));
-    API(RespondActivityTaskCompletedResponse) *ended = NULL;
-    done->task_token = poll_activity(fixture, "work")->task_token;
+        API_NEW(fixture->arena, respond_activity_task_completed_request,
+                .task_token = poll_activity(fixture, "work")->task_token);
     EXPECT(done->task_token.len > 0);
-    EXPECT_OK(fixture_call(fixture, WORKER_API "RespondActivityTaskCompleted", &done->base,
-                           API_TYPE(respond_activity_task_completed_response), &ended));
+    EXPECT_OK(fixture_call(fixture, done, NULL));
     decide(fixture, decide_end(fixture));
-    EXPECT_KIND(fixture_call(fixture, RUNS_API "RebuildRun", &request.base, type, &response),
-                ERR_BAD_REQUEST);
-    execution.workflow_id = "nobody";
-    EXPECT_KIND(fixture_call(fixture, RUNS_API "RebuildRun", &request.base, type, &response),
-                ERR_ENTITY_NOT_EXISTS);
+    EXPECT_KIND(fixture_call(fixture, request, &response), ERR_BAD_REQUEST);
+    request->workflow_execution->workflow_id = "nobody";
+    EXPECT_KIND(fixture_call(fixture, request, &response), ERR_ENTITY_NOT_EXISTS);
 }
 
 TEST(rebuild, a_run_is_replaced_by_what_its_history_says_and_goes_on)
@@ -355,18 +313,17 @@ static void
 mark_bad(struct fixture *fixture, const char *checksum)
 {
     struct arena *arena = fixture->arena;
-    API(UpdateDomainRequest) *request = message_new(arena, API_TYPE(update_domain_request));
+    API(UpdateDomainRequest) *request = API_NEW(arena, update_domain_request);
     API(BadBinaries__BinariesEntry) *entry =
         message_new(arena, API_TYPE(bad_binaries__binaries_entry));
     entry->key = (char *)checksum;
-    entry->value = message_new(arena, API_TYPE(bad_binary_info));
-    entry->value->reason = "lost mails";
+    entry->value = API_NEW(arena, bad_binary_info, .reason = "lost mails");
     request->name = "orders";
-    request->bad_binaries = message_new(arena, API_TYPE(bad_binaries));
-    request->bad_binaries->binaries = arena_zalloc(arena, 1, sizeof(void *));
+    request->bad_binaries =
+        API_NEW(arena, bad_binaries, .binaries = arena_zalloc(arena, 1, sizeof(void *)));
     request->bad_binaries->binaries[request->bad_binaries->n_binaries++] = entry;
-    request->update_mask = message_new(arena, GOOGLE_TYPE(field_mask));
-    request->update_mask->paths = arena_zalloc(arena, 1, sizeof(char *));
+    request->update_mask =
+        GOOGLE_NEW(arena, field_mask, .paths = arena_zalloc(arena, 1, sizeof(char *)));
     request->update_mask->paths[request->update_mask->n_paths++] = "bad_binaries";
     EXPECT_OK(fixture_update_domain(fixture, request));
 }

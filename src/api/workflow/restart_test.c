@@ -6,17 +6,11 @@
 static struct error *
 restart(struct fixture *fixture, const char *workflow_id, const char *run_id, const char **new_run)
 {
-    API(RestartWorkflowExecutionRequest) *request =
-        message_new(fixture->arena, API_TYPE(restart_workflow_execution_request));
     API(RestartWorkflowExecutionResponse) *response = NULL;
-    request->domain = "orders";
-    request->workflow_execution = fixture_execution(fixture, workflow_id);
-    request->workflow_execution->run_id = (char *)run_id;
-    request->identity = "operator";
-    request->reason = "once more";
     struct error *err =
-        fixture_call(fixture, WORKFLOW_API "RestartWorkflowExecution", &request->base,
-                     API_TYPE(restart_workflow_execution_response), &response);
+        API_CALL(fixture, &response, restart_workflow_execution, .domain = "orders",
+                 .workflow_execution = fixture_execution_of(fixture, workflow_id, run_id),
+                 .identity = "operator", .reason = "once more");
     if (err == NULL)
         *new_run = response->run_id;
     return err;
@@ -30,17 +24,16 @@ full_start(struct fixture *fixture)
     API(StartWorkflowExecutionRequest) *request = fixture_start(fixture, "wf");
     request->identity = "client";
     request->delay_start = presence_make_duration(arena, 30);
-    request->retry_policy = message_new(arena, API_TYPE(retry_policy));
-    request->retry_policy->initial_interval = presence_make_duration(arena, 1);
-    request->retry_policy->backoff_coefficient = 2;
-    request->retry_policy->maximum_attempts = 4;
-    request->memo = message_new(arena, API_TYPE(memo));
+    request->retry_policy =
+        API_NEW(arena, retry_policy, .initial_interval = presence_make_duration(arena, 1),
+                .backoff_coefficient = 2, .maximum_attempts = 4);
+    request->memo = API_NEW(arena, memo);
     API(Memo__FieldsEntry) *memo = message_new(arena, API_TYPE(memo__fields_entry));
     memo->key = "note";
     memo->value = fixture_payload(fixture, "\"hello\"");
     request->memo->fields = arena_zalloc(arena, 1, sizeof(void *));
     request->memo->fields[request->memo->n_fields++] = memo;
-    request->header = message_new(arena, API_TYPE(header));
+    request->header = API_NEW(arena, header);
     API(Header__FieldsEntry) *field = message_new(arena, API_TYPE(header__fields_entry));
     field->key = "trace";
     field->value = fixture_payload(fixture, "t1");
@@ -113,7 +106,7 @@ keeps_schedule(struct fixture *fixture)
 {
     API(StartWorkflowExecutionRequest) *request = fixture_start(fixture, "wf");
     const char *run_id = NULL;
-    request->cron_schedule = (char *)"@every 5s";
+    request->cron_schedule = "@every 5s";
     request->cron_overlap_policy = API_VALUE(CRON_OVERLAP_POLICY__CRON_OVERLAP_POLICY_BUFFER_ONE);
     run_start_by(fixture, request);
     EXPECT_OK(restart(fixture, "wf", "", &run_id));

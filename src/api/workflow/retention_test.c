@@ -9,52 +9,31 @@ static struct error *
 read_events(struct fixture *fixture, const char *run_id)
 {
     API(GetWorkflowExecutionHistoryRequest) *request = fixture_history(fixture, "wf");
-    API(GetWorkflowExecutionHistoryResponse) *response;
     request->workflow_execution->run_id = (char *)run_id;
-    return fixture_call(fixture, WORKFLOW_API "GetWorkflowExecutionHistory", &request->base,
-                        API_TYPE(get_workflow_execution_history_response), &response);
+    return fixture_call(fixture, request, NULL);
 }
 
 static struct error *
 signal(struct fixture *fixture, const char *run_id)
 {
-    API(SignalWorkflowExecutionRequest) *request =
-        message_new(fixture->arena, API_TYPE(signal_workflow_execution_request));
-    API(SignalWorkflowExecutionResponse) *response;
-    request->domain = "orders";
-    request->workflow_execution = fixture_execution(fixture, "wf");
-    request->workflow_execution->run_id = (char *)run_id;
-    request->signal_name = "too late";
-    return fixture_call(fixture, WORKFLOW_API "SignalWorkflowExecution", &request->base,
-                        API_TYPE(signal_workflow_execution_response), &response);
+    return API_CALL(fixture, NULL, signal_workflow_execution, .domain = "orders",
+                    .workflow_execution = fixture_execution_of(fixture, "wf", run_id),
+                    .signal_name = "too late");
 }
 
 static struct error *
 reset(struct fixture *fixture, const char *run_id)
 {
-    API(ResetWorkflowExecutionRequest) *request =
-        message_new(fixture->arena, API_TYPE(reset_workflow_execution_request));
-    API(ResetWorkflowExecutionResponse) *response;
-    request->domain = "orders";
-    request->workflow_execution = fixture_execution(fixture, "wf");
-    request->workflow_execution->run_id = (char *)run_id;
-    request->decision_finish_event_id = 4;
-    request->request_id = fixture_uuid(fixture);
-    return fixture_call(fixture, WORKFLOW_API "ResetWorkflowExecution", &request->base,
-                        API_TYPE(reset_workflow_execution_response), &response);
+    return API_CALL(fixture, NULL, reset_workflow_execution, .domain = "orders",
+                    .workflow_execution = fixture_execution_of(fixture, "wf", run_id),
+                    .decision_finish_event_id = 4, .request_id = fixture_uuid(fixture));
 }
 
 static struct error *
 restart(struct fixture *fixture, const char *run_id)
 {
-    API(RestartWorkflowExecutionRequest) *request =
-        message_new(fixture->arena, API_TYPE(restart_workflow_execution_request));
-    API(RestartWorkflowExecutionResponse) *response;
-    request->domain = "orders";
-    request->workflow_execution = fixture_execution(fixture, "wf");
-    request->workflow_execution->run_id = (char *)run_id;
-    return fixture_call(fixture, WORKFLOW_API "RestartWorkflowExecution", &request->base,
-                        API_TYPE(restart_workflow_execution_response), &response);
+    return API_CALL(fixture, NULL, restart_workflow_execution, .domain = "orders",
+                    .workflow_execution = fixture_execution_of(fixture, "wf", run_id));
 }
 
 static void
@@ -97,7 +76,7 @@ static void
 behind_a_schedule(struct fixture *fixture)
 {
     API(StartWorkflowExecutionRequest) *request = fixture_start(fixture, "wf");
-    request->cron_schedule = (char *)"@every 8h";
+    request->cron_schedule = "@every 8h";
     run_start_by(fixture, request);
     const char *runs[7];
     for (size_t i = 0; i < array_length(runs); i++) {
@@ -122,15 +101,10 @@ TEST(retention, the_runs_of_a_schedule_go_one_by_one_behind_it, "A-256")
 static struct error *
 delete_run(struct fixture *fixture, const char *workflow_id, const char *run_id)
 {
-    ADMIN(DeleteWorkflowRequest) *request =
-        message_new(fixture->arena, ADMIN_TYPE(delete_workflow_request));
     ADMIN(DeleteWorkflowResponse) *response;
-    request->domain = "orders";
-    request->workflow_execution = fixture_execution(fixture, workflow_id);
-    request->workflow_execution->run_id = (char *)run_id;
     struct error *err =
-        fixture_call(fixture, "/uber.cadence.admin.v1.AdminAPI/DeleteWorkflow", &request->base,
-                     ADMIN_TYPE(delete_workflow_response), &response);
+        ADMIN_CALL(fixture, &response, delete_workflow, .domain = "orders",
+                   .workflow_execution = fixture_execution_of(fixture, workflow_id, run_id));
     EXPECT(err != NULL || (response->history_deleted && response->executions_deleted &&
                            response->visibility_deleted));
     return err;
@@ -139,13 +113,8 @@ delete_run(struct fixture *fixture, const char *workflow_id, const char *run_id)
 static int64_t
 count_runs(struct fixture *fixture)
 {
-    API(CountWorkflowExecutionsRequest) *request =
-        message_new(fixture->arena, API_TYPE(count_workflow_executions_request));
-    API(CountWorkflowExecutionsResponse) *response;
-    request->domain = "orders";
-    EXPECT_OK(fixture_call(fixture, "/uber.cadence.api.v1.VisibilityAPI/CountWorkflowExecutions",
-                           &request->base, API_TYPE(count_workflow_executions_response),
-                           &response));
+    API(CountWorkflowExecutionsResponse) *response =
+        API_OK(fixture, count_workflow_executions, .domain = "orders");
     return response->count;
 }
 

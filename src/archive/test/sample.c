@@ -12,18 +12,17 @@ struct source {
 static struct slice
 make_batch(int64_t first_event_id, size_t payload, struct arena *arena)
 {
-    API(History) *batch = message_new(arena, API_TYPE(history));
-    batch->n_events = 2;
+    API(History) *batch = API_NEW(arena, history, .n_events = 2);
     batch->events = arena_zalloc(arena, 2, sizeof batch->events[0]);
     for (int i = 0; i < 2; i++) {
-        API(HistoryEvent) *event = message_new(arena, API_TYPE(history_event));
+        API(HistoryEvent) *event = API_NEW(arena, history_event);
         API(WorkflowExecutionSignaledEventAttributes) *attributes =
-            message_new(arena, API_TYPE(workflow_execution_signaled_event_attributes));
+            API_NEW(arena, workflow_execution_signaled_event_attributes);
         uint8_t *bytes = arena_alloc(arena, payload + 1);
         memset(bytes, (int)(first_event_id % 251), payload + 1);
-        attributes->signal_name = (char *)"go";
-        attributes->input = message_new(arena, API_TYPE(payload));
-        attributes->input->data = presence_make_bytes(slice_of(bytes, payload + 1));
+        attributes->signal_name = "go";
+        attributes->input =
+            API_NEW(arena, payload, .data = presence_make_bytes(slice_of(bytes, payload + 1)));
         event->event_id = first_event_id + i;
         event->version = 7;
         event->event_time = presence_make_timestamp(arena, 1 + event->event_id);
@@ -54,19 +53,16 @@ read_source(void *context, int64_t from, struct arena *arena, struct history_pag
 static API(WorkflowExecutionInfo) *
 make_info(struct arena *arena)
 {
-    API(WorkflowExecutionInfo) *info = message_new(arena, API_TYPE(workflow_execution_info));
-    info->workflow_execution = message_new(arena, API_TYPE(workflow_execution));
-    info->workflow_execution->workflow_id = (char *)"wf";
-    info->workflow_execution->run_id = (char *)SAMPLE_RUN;
-    info->type = message_new(arena, API_TYPE(workflow_type));
-    info->type->name = (char *)"order";
-    info->task_list = (char *)"work";
-    info->start_time = presence_make_timestamp(arena, SAMPLE_CLOSED - 5000);
-    info->close_time = presence_make_timestamp(arena, SAMPLE_CLOSED);
-    info->close_status = API_VALUE(
-        WORKFLOW_EXECUTION_CLOSE_STATUS__WORKFLOW_EXECUTION_CLOSE_STATUS_CONTINUED_AS_NEW);
-    info->history_length = 8;
-    return info;
+    return API_NEW(
+        arena, workflow_execution_info,
+        .workflow_execution =
+            API_NEW(arena, workflow_execution, .workflow_id = "wf", .run_id = (char *)SAMPLE_RUN),
+        .type = API_NEW(arena, workflow_type, .name = "order"), .task_list = "work",
+        .start_time = presence_make_timestamp(arena, SAMPLE_CLOSED - 5000),
+        .close_time = presence_make_timestamp(arena, SAMPLE_CLOSED),
+        .close_status = API_VALUE(
+            WORKFLOW_EXECUTION_CLOSE_STATUS__WORKFLOW_EXECUTION_CLOSE_STATUS_CONTINUED_AS_NEW),
+        .history_length = 8);
 }
 
 struct archive_run *

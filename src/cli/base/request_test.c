@@ -11,7 +11,7 @@
 #define NS  1000000000LL
 #define NOW (1794000000LL * NS)
 
-#define START(arena) message_new((arena), API_TYPE(start_workflow_execution_request))
+#define START(arena) API_NEW((arena), start_workflow_execution_request)
 
 static struct error *
 set(struct arena *arena, void *message, const char *path, const char *value)
@@ -64,7 +64,7 @@ TEST(request, of_a_oneof_the_last_arm_counts)
 {
     scoped(arena_drop) struct arena *arena = arena_new(0);
     API(ListClosedWorkflowExecutionsRequest) *list =
-        message_new(arena, API_TYPE(list_closed_workflow_executions_request));
+        API_NEW(arena, list_closed_workflow_executions_request);
     EXPECT_OK(set(arena, list, "type_filter.name", "order"));
     EXPECT_EQ((int)list->filters_case, 6);
     EXPECT_TEXT(list->type_filter->name, "order");
@@ -152,10 +152,10 @@ make_history(size_t decisions, struct arena *arena, size_t *count)
     static const int arms[] = {9, 10, 11};
     API(HistoryEvent) **events = arena_zalloc(arena, 3 * decisions, sizeof *events);
     for (*count = 0; *count < 3 * decisions; ++*count) {
-        API(HistoryEvent) *event = message_new(arena, API_TYPE(history_event));
-        event->event_id = (int64_t)*count + 1;
-        event->attributes_case = (API(HistoryEvent__AttributesCase))arms[*count % 3];
-        event->event_time = presence_make_timestamp(arena, ((int64_t)*count / 3 + 1) * NS);
+        API(HistoryEvent) *event =
+            API_NEW(arena, history_event, .event_id = (int64_t)*count + 1,
+                    .attributes_case = (API(HistoryEvent__AttributesCase))arms[*count % 3],
+                    .event_time = presence_make_timestamp(arena, ((int64_t)*count / 3 + 1) * NS));
         events[*count] = event;
     }
     return events;

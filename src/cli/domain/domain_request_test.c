@@ -203,9 +203,8 @@ TEST(domain_request, leaving_a_cluster_names_all_that_is_active_there)
 {
     scoped(arena_drop) struct arena *arena = arena_new(0);
     struct domain_flags flags = {.active_clusters = LIST("city.x:c0,city.y:c1,land.z:c0")};
-    API(Domain) *domain = message_new(arena, API_TYPE(domain));
-    API(FailoverDomainRequest) *request = message_new(arena, API_TYPE(failover_domain_request));
-    domain->active_cluster_name = "c1";
+    API(Domain) *domain = API_NEW(arena, domain, .active_cluster_name = "c1");
+    API(FailoverDomainRequest) *request = API_NEW(arena, failover_domain_request);
     EXPECT_OK(domain_read_active_clusters(&flags, arena, &domain->active_clusters));
     EXPECT_OK(domain_leave(domain, "c0", "c2", arena, request));
     EXPECT_TEXT(request->domain_active_cluster_name, "");

@@ -17,14 +17,11 @@
 static API(Domain) *
 make_domain(const char *name, struct arena *arena)
 {
-    API(Domain) *domain = message_new(arena, API_TYPE(domain));
-    domain->id = "177b38ef-ed54-4c0e-b84b-1b52e3c3598e";
-    domain->name = (char *)name;
-    domain->status = API_VALUE(DOMAIN_STATUS__DOMAIN_STATUS_REGISTERED);
-    domain->workflow_execution_retention_period = presence_make_duration(arena, 3 * 86400);
-    domain->active_cluster_name = "cluster2";
-    domain->failover_version = 52;
-    domain->is_global_domain = true;
+    API(Domain) *domain = API_NEW(
+        arena, domain, .id = "177b38ef-ed54-4c0e-b84b-1b52e3c3598e", .name = (char *)name,
+        .status = API_VALUE(DOMAIN_STATUS__DOMAIN_STATUS_REGISTERED),
+        .workflow_execution_retention_period = presence_make_duration(arena, 3 * 86400),
+        .active_cluster_name = "cluster2", .failover_version = 52, .is_global_domain = true);
     const struct flag_list clusters = LIST("cluster0,cluster1,cluster2");
     EXPECT_OK(domain_read_clusters(&clusters, arena, &domain->clusters, &domain->n_clusters));
     return domain;
@@ -145,24 +142,18 @@ TEST(domain_show, what_is_rare_is_shown_when_it_is_there)
     API(BadBinaries__BinariesEntry) *bad =
         message_new(arena, API_TYPE(bad_binaries__binaries_entry));
     bad->key = "5ad4";
-    bad->value = message_new(arena, API_TYPE(bad_binary_info));
-    bad->value->operator_ = "ann";
-    bad->value->reason = "loses mails";
-    bad->value->created_time = presence_make_timestamp(arena, 1794726224000000005);
-    domain->bad_binaries = message_new(arena, API_TYPE(bad_binaries));
-    domain->bad_binaries->binaries = &bad;
-    domain->bad_binaries->n_binaries = 1;
-    domain->failover_info = message_new(arena, API_TYPE(failover_info));
-    domain->failover_info->failover_version = 61;
-    domain->failover_info->completed_shard_count = 3;
-    domain->async_workflow_config = message_new(arena, API_TYPE(async_workflow_configuration));
-    domain->async_workflow_config->predefined_queue_name = "kafka1";
-    API(IsolationGroupPartition) *zone = message_new(arena, API_TYPE(isolation_group_partition));
-    zone->name = "zone-3";
-    zone->state = API_VALUE(ISOLATION_GROUP_STATE__ISOLATION_GROUP_STATE_DRAINED);
-    domain->isolation_groups = message_new(arena, API_TYPE(isolation_group_configuration));
-    domain->isolation_groups->isolation_groups = &zone;
-    domain->isolation_groups->n_isolation_groups = 1;
+    bad->value = API_NEW(arena, bad_binary_info, .operator_ = "ann", .reason = "loses mails",
+                         .created_time = presence_make_timestamp(arena, 1794726224000000005));
+    domain->bad_binaries = API_NEW(arena, bad_binaries, .binaries = &bad, .n_binaries = 1);
+    domain->failover_info =
+        API_NEW(arena, failover_info, .failover_version = 61, .completed_shard_count = 3);
+    domain->async_workflow_config =
+        API_NEW(arena, async_workflow_configuration, .predefined_queue_name = "kafka1");
+    API(IsolationGroupPartition) *zone =
+        API_NEW(arena, isolation_group_partition, .name = "zone-3",
+                .state = API_VALUE(ISOLATION_GROUP_STATE__ISOLATION_GROUP_STATE_DRAINED));
+    domain->isolation_groups = API_NEW(arena, isolation_group_configuration,
+                                       .isolation_groups = &zone, .n_isolation_groups = 1);
     domain->is_global_domain = false;
     domain->history_archival_uri = "file:///h";
     const char *text = domain_show(domain, arena), *json = domain_json(domain, arena);
@@ -198,23 +189,20 @@ TEST(domain_show, a_list_lines_up_and_shows_more_when_asked)
 static API(FailoverEvent) *
 make_failover(const char *scope, struct arena *arena)
 {
-    API(FailoverEvent) *event = message_new(arena, API_TYPE(failover_event));
-    API(ClusterFailover) *move = message_new(arena, API_TYPE(cluster_failover));
-    event->id = "e1";
-    event->created_time = presence_make_timestamp(arena, 1794726224000000000);
-    event->failover_type = API_VALUE(FAILOVER_TYPE__FAILOVER_TYPE_FORCE);
-    event->cluster_failovers = arena_zalloc(arena, 1, sizeof(void *));
+    API(FailoverEvent) *event =
+        API_NEW(arena, failover_event, .id = "e1",
+                .created_time = presence_make_timestamp(arena, 1794726224000000000),
+                .failover_type = API_VALUE(FAILOVER_TYPE__FAILOVER_TYPE_FORCE),
+                .cluster_failovers = arena_zalloc(arena, 1, sizeof(void *)));
+    API(ClusterFailover) *move = API_NEW(arena, cluster_failover);
     event->cluster_failovers[0] = move;
     event->n_cluster_failovers = 1;
-    move->from_cluster = message_new(arena, API_TYPE(active_cluster_info));
-    move->from_cluster->active_cluster_name = "cluster0";
-    move->to_cluster = message_new(arena, API_TYPE(active_cluster_info));
-    move->to_cluster->active_cluster_name = "cluster1";
-    move->to_cluster->failover_version = 1;
+    move->from_cluster = API_NEW(arena, active_cluster_info, .active_cluster_name = "cluster0");
+    move->to_cluster = API_NEW(arena, active_cluster_info, .active_cluster_name = "cluster1",
+                               .failover_version = 1);
     if (scope != NULL) {
-        move->cluster_attribute = message_new(arena, API_TYPE(cluster_attribute));
-        move->cluster_attribute->scope = (char *)scope;
-        move->cluster_attribute->name = "oslo";
+        move->cluster_attribute =
+            API_NEW(arena, cluster_attribute, .scope = (char *)scope, .name = "oslo");
     }
     return event;
 }
@@ -222,8 +210,7 @@ make_failover(const char *scope, struct arena *arena)
 TEST(domain_show, failovers_say_what_moved_when_from_where_to_where)
 {
     scoped(arena_drop) struct arena *arena = arena_new(0);
-    API(FailoverEvent) *empty = message_new(arena, API_TYPE(failover_event));
-    empty->id = "e0";
+    API(FailoverEvent) *empty = API_NEW(arena, failover_event, .id = "e0");
     API(FailoverEvent) *items[] = {make_failover("region", arena), make_failover(NULL, arena),
                                    empty};
     struct failover_list list = {.items = items, .count = 3};
@@ -242,7 +229,7 @@ TEST(domain_show, a_graceful_failover_says_how_it_ended_and_how_long_it_took)
 {
     scoped(arena_drop) struct arena *arena = arena_new(0);
     API(FailoverEvent) *event = make_failover(NULL, arena);
-    API(FailoverOutcome) *outcome = message_new(arena, API_TYPE(failover_outcome));
+    API(FailoverOutcome) *outcome = API_NEW(arena, failover_outcome);
     char *missing[] = {"shard 3"};
     event->failover_type = API_VALUE(FAILOVER_TYPE__FAILOVER_TYPE_GRACEFUL);
     event->outcomes = &outcome;

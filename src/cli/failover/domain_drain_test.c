@@ -14,10 +14,8 @@ shards_of(struct arena *arena, int east_ready, int east, int north_ready, int no
     API(ClusterShards) **all = arena_zalloc(arena, 2, sizeof *all);
     const int counts[2][2] = {{east_ready, east}, {north_ready, north}};
     for (int i = 0; i < 2; i++) {
-        all[i] = message_new(arena, API_TYPE(cluster_shards));
-        all[i]->cluster = i == 0 ? "east" : "north";
-        all[i]->ready_count = counts[i][0];
-        all[i]->shard_count = counts[i][1];
+        all[i] = API_NEW(arena, cluster_shards, .cluster = i == 0 ? "east" : "north",
+                         .ready_count = counts[i][0], .shard_count = counts[i][1]);
     }
     return all;
 }
@@ -25,30 +23,22 @@ shards_of(struct arena *arena, int east_ready, int east, int north_ready, int no
 static API(FailoverProgress) *
 progress_of(struct arena *arena, API(ClusterShards) **clusters)
 {
-    API(FailoverProgress) *progress = message_new(arena, API_TYPE(failover_progress));
-    progress->clusters = clusters;
-    progress->n_clusters = 2;
-    return progress;
+    return API_NEW(arena, failover_progress, .clusters = clusters, .n_clusters = 2);
 }
 
 static API(FailoverOutcome) *
 outcome_of(struct arena *arena, const char *result, API(ClusterShards) **clusters)
 {
-    API(FailoverOutcome) *outcome = message_new(arena, API_TYPE(failover_outcome));
-    outcome->result = (char *)result;
-    outcome->clusters = clusters;
-    outcome->n_clusters = 2;
-    outcome->shard_count = clusters[0]->shard_count + clusters[1]->shard_count;
-    return outcome;
+    return API_NEW(arena, failover_outcome, .result = (char *)result, .clusters = clusters,
+                   .n_clusters = 2,
+                   .shard_count = clusters[0]->shard_count + clusters[1]->shard_count);
 }
 
 static API(FailoverInfo) *
 info_of(struct arena *arena, int done, size_t pending)
 {
-    API(FailoverInfo) *info = message_new(arena, API_TYPE(failover_info));
-    info->completed_shard_count = done;
-    info->n_pending_shards = pending;
-    return info;
+    return API_NEW(arena, failover_info, .completed_shard_count = done,
+                   .n_pending_shards = pending);
 }
 
 TEST(domain_drain, a_line_says_how_many_shards_of_which_cluster_are_done)
@@ -149,10 +139,9 @@ TEST(domain_drain, a_failover_that_was_overtaken_says_who_is_active)
 static API(Domain) *
 domain_at(struct arena *arena, const char *cluster, int64_t version, const char *attributes)
 {
-    API(Domain) *domain = message_new(arena, API_TYPE(domain));
-    domain->name = "orders";
-    domain->active_cluster_name = (char *)cluster;
-    domain->failover_version = version;
+    API(Domain) *domain =
+        API_NEW(arena, domain, .name = "orders", .active_cluster_name = (char *)cluster,
+                .failover_version = version);
     if (attributes != NULL)
         domain->active_clusters = sample_attributes(attributes, arena);
     return domain;

@@ -23,18 +23,14 @@ text_of(json_t *json, struct arena *arena)
 static API(HistoryEvent) *
 make_failed(struct arena *arena)
 {
-    API(HistoryEvent) *event = message_new(arena, API_TYPE(history_event));
-    event->event_id = 7;
-    event->event_time = presence_make_timestamp(arena, TIME + 250000000);
-    event->version = 11;
-    event->attributes_case = 7;
-    event->workflow_execution_failed_event_attributes =
-        message_new(arena, API_TYPE(workflow_execution_failed_event_attributes));
-    API(Failure) *failure = message_new(arena, API_TYPE(failure));
-    failure->reason = "poor";
-    failure->details = presence_make_bytes(slice_text("{\"missing\": 5}"));
-    event->workflow_execution_failed_event_attributes->failure = failure;
-    return event;
+    return API_NEW(
+        arena, history_event, .event_id = 7,
+        .event_time = presence_make_timestamp(arena, TIME + 250000000), .version = 11,
+        .attributes_case = 7,
+        .workflow_execution_failed_event_attributes = API_NEW(
+            arena, workflow_execution_failed_event_attributes,
+            .failure = API_NEW(arena, failure, .reason = "poor",
+                               .details = presence_make_bytes(slice_text("{\"missing\": 5}")))));
 }
 
 TEST(render, an_event_is_the_json_that_replayers_read)
@@ -104,8 +100,8 @@ TEST(render, spans_are_short)
 TEST(render, the_status_of_a_run_is_open_until_it_is_closed)
 {
     scoped(arena_drop) struct arena *arena = arena_new(0);
-    API(WorkflowExecutionInfo) *info = message_new(arena, API_TYPE(workflow_execution_info));
-    info->close_status = 1; /* some servers say so of open ones */
+    API(WorkflowExecutionInfo) *info = API_NEW(
+        arena, workflow_execution_info, .close_status = 1 /* some servers say so of open ones */);
     EXPECT_TEXT(run_list_status(info, arena), "OPEN");
     info->close_time = presence_make_timestamp(arena, TIME);
     EXPECT_TEXT(run_list_status(info, arena), "COMPLETED");
@@ -116,9 +112,8 @@ TEST(render, an_item_of_a_list_is_shown_even_if_it_is_zero)
     scoped(arena_drop) struct arena *arena = arena_new(0);
     int32_t shards[] = {0, 7};
     ADMIN(DescribeHistoryHostResponse) *host =
-        message_new(arena, ADMIN_TYPE(describe_history_host_response));
-    host->shard_ids = shards;
-    host->n_shard_ids = array_length(shards);
+        ADMIN_NEW(arena, describe_history_host_response, .shard_ids = shards,
+                  .n_shard_ids = array_length(shards));
     EXPECT_TEXT(text_of(render_message(&host->base, RENDER_READABLE, arena), arena),
                 "{\"shardIds\":[0,7]}");
 }

@@ -15,11 +15,10 @@ enum { ACTIVITY = 14, ACTIVITY_DONE = 16, TIMER = 19, FIRED = 20, CHILD = 35, CH
 static API(HistoryEvent) *
 make_event(int arm, int64_t id, struct arena *arena)
 {
-    API(HistoryEvent) *event = message_new(arena, API_TYPE(history_event));
-    event->event_id = id;
-    event->event_time = presence_make_timestamp(arena, START + (id - 1) * NS);
-    event->version = 3;
-    event->attributes_case = (API(HistoryEvent__AttributesCase))arm;
+    API(HistoryEvent) *event =
+        API_NEW(arena, history_event, .event_id = id,
+                .event_time = presence_make_timestamp(arena, START + (id - 1) * NS), .version = 3,
+                .attributes_case = (API(HistoryEvent__AttributesCase))arm);
     for (unsigned i = 0; i < event->base.descriptor->n_fields; i++) {
         const ProtobufCFieldDescriptor *field = &event->base.descriptor->fields[i];
         if (field->id == (uint32_t)arm)

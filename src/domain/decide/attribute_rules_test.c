@@ -45,8 +45,8 @@ regional_request(const char *attributes, struct arena *arena)
     request->n_clusters = array_length(clusters);
     request->clusters = arena_zalloc(arena, array_length(clusters), sizeof *request->clusters);
     for (size_t i = 0; i < array_length(clusters); i++) {
-        request->clusters[i] = message_new(arena, API_TYPE(cluster_replication_configuration));
-        request->clusters[i]->cluster_name = (char *)clusters[i].name;
+        request->clusters[i] = API_NEW(arena, cluster_replication_configuration,
+                                       .cluster_name = (char *)clusters[i].name);
     }
     return request;
 }
@@ -162,11 +162,9 @@ TEST(attributes, the_older_form_of_regions_means_the_same, "G-060", "D-006")
     API(ActiveClusters__RegionToClusterEntry) *region =
         message_new(arena, API_TYPE(active_clusters__region_to_cluster_entry));
     region->key = "us-west";
-    region->value = message_new(arena, API_TYPE(active_cluster_info));
-    region->value->active_cluster_name = "cluster1";
-    API(ActiveClusters) *asked = message_new(arena, API_TYPE(active_clusters));
-    asked->region_to_cluster = &region;
-    asked->n_region_to_cluster = 1;
+    region->value = API_NEW(arena, active_cluster_info, .active_cluster_name = "cluster1");
+    API(ActiveClusters) *asked =
+        API_NEW(arena, active_clusters, .region_to_cluster = &region, .n_region_to_cluster = 1);
     API(FailoverDomainRequest) *move = sample_failover(NULL, NULL, arena);
     move->active_clusters = asked;
     EXPECT_OK(failover_request(&orders, move));
@@ -281,7 +279,7 @@ TEST(attributes, an_update_converts_a_domain_and_a_failover_does_not, "G-058", "
     request->active_clusters = sample_attributes("city.b:west", orders.arena);
     EXPECT_OK(update(&orders, request)); /* who is left out stays */
     EXPECT_TEXT(PRINT_OF(orders), "city.a:west=1,city.b:west=11");
-    request->active_clusters = message_new(orders.arena, API_TYPE(active_clusters));
+    request->active_clusters = API_NEW(orders.arena, active_clusters);
     EXPECT_OK(update(&orders, request)); /* nothing is named: nothing goes */
     EXPECT_TEXT(PRINT_OF(orders), "city.a:west=1,city.b:west=11");
 }

@@ -49,20 +49,17 @@ static const struct domain_moment moment = {.now = 1234567890123456789, .fresh =
 static API(RegisterDomainRequest) *
 registration(struct arena *arena)
 {
-    API(RegisterDomainRequest) *request = message_new(arena, API_TYPE(register_domain_request));
-    request->name = "orders";
-    request->workflow_execution_retention_period = presence_make_duration(arena, 3 * DAY);
-    return request;
+    return API_NEW(arena, register_domain_request, .name = "orders",
+                   .workflow_execution_retention_period = presence_make_duration(arena, 3 * DAY));
 }
 
 static API(UpdateDomainRequest) *
 update(struct arena *arena, char *path)
 {
-    API(UpdateDomainRequest) *request = message_new(arena, API_TYPE(update_domain_request));
-    request->name = "orders";
-    request->update_mask = message_new(arena, GOOGLE_TYPE(field_mask));
-    request->update_mask->n_paths = 1;
-    request->update_mask->paths = arena_zalloc(arena, 1, sizeof(char *));
+    API(UpdateDomainRequest) *request =
+        API_NEW(arena, update_domain_request, .name = "orders",
+                .update_mask = GOOGLE_NEW(arena, field_mask, .n_paths = 1,
+                                          .paths = arena_zalloc(arena, 1, sizeof(char *))));
     request->update_mask->paths[0] = path;
     return request;
 }
@@ -186,10 +183,8 @@ TEST(decide, clusters_must_be_known_and_hold_the_active_one, "D-005", "D-006")
     request->active_cluster_name = "gone";
     EXPECT_REFUSED(try_register(request, &rules, arena), "Invalid cluster name: gone");
 
-    API(ClusterReplicationConfiguration) *one =
-        message_new(arena, API_TYPE(cluster_replication_configuration));
-    API(ClusterReplicationConfiguration) *other =
-        message_new(arena, API_TYPE(cluster_replication_configuration));
+    API(ClusterReplicationConfiguration) *one = API_NEW(arena, cluster_replication_configuration);
+    API(ClusterReplicationConfiguration) *other = API_NEW(arena, cluster_replication_configuration);
     API(ClusterReplicationConfiguration) *both[] = {one, other};
     one->cluster_name = "east";
     other->cluster_name = "west";
@@ -230,10 +225,8 @@ TEST(decide, the_queue_of_a_domain_is_a_setting_like_others, "D-032")
     struct domain *current = domain_from_record(decision.next);
     int64_t config_version = current->record->config_version;
     ADMIN(UpdateDomainAsyncWorkflowConfiguratonRequest) *change =
-        message_new(arena, ADMIN_TYPE(update_domain_async_workflow_configuraton_request));
-    change->domain = "orders";
-    change->configuration = message_new(arena, API_TYPE(async_workflow_configuration));
-    change->configuration->enabled = true;
+        ADMIN_NEW(arena, update_domain_async_workflow_configuraton_request, .domain = "orders",
+                  .configuration = API_NEW(arena, async_workflow_configuration, .enabled = true));
 #define CHANGE(rules) domain_decide_async(current, change, rules, &moment, arena, &decision)
     struct domain_rules slow = rules, elsewhere = rules;
     slow.cool_down = 1;
@@ -302,9 +295,8 @@ TEST(decide, an_update_without_a_mask_overwrites_with_blanks)
 {
     scoped(arena_drop) struct arena *arena = arena_new(0);
     struct domain *current = orders(arena);
-    API(UpdateDomainRequest) *request = message_new(arena, API_TYPE(update_domain_request));
-    request->name = "orders";
-    request->owner_email = "a@b";
+    API(UpdateDomainRequest) *request =
+        API_NEW(arena, update_domain_request, .name = "orders", .owner_email = "a@b");
     struct domain_decision decision = {0};
     EXPECT_OK(domain_decide_update(current, request, &rules, &moment, arena, &decision));
     EXPECT_TEXT(decision.next->domain->owner_email, "a@b");
@@ -344,9 +336,8 @@ add_binary(struct arena *arena, char *checksum)
     API(BadBinaries__BinariesEntry) *entry =
         message_new(arena, API_TYPE(bad_binaries__binaries_entry));
     entry->key = checksum;
-    request->bad_binaries = message_new(arena, API_TYPE(bad_binaries));
-    request->bad_binaries->n_binaries = 1;
-    request->bad_binaries->binaries = arena_zalloc(arena, 1, sizeof entry);
+    request->bad_binaries = API_NEW(arena, bad_binaries, .n_binaries = 1,
+                                    .binaries = arena_zalloc(arena, 1, sizeof entry));
     request->bad_binaries->binaries[0] = entry;
     return request;
 }
@@ -406,8 +397,8 @@ TEST(decide, deprecating_changes_the_status_and_counts_as_a_change, "D-011", "D-
 {
     scoped(arena_drop) struct arena *arena = arena_new(0);
     struct domain *current = orders(arena);
-    API(DeprecateDomainRequest) *request = message_new(arena, API_TYPE(deprecate_domain_request));
-    request->name = "orders";
+    API(DeprecateDomainRequest) *request =
+        API_NEW(arena, deprecate_domain_request, .name = "orders");
     struct domain_decision decision = {0};
     struct domain_rules strict = rules;
     strict.is_admin_protected = true;

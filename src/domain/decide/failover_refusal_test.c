@@ -114,7 +114,7 @@ TEST(failover, needs_no_token_and_stops_in_a_lockdown, "D-011", "D-030")
     API(UpdateDomainRequest) *settings = sample_update("description", orders.arena);
     EXPECT_REFUSED(update(&orders, settings), "No permission to do this operation.");
     settings = sample_update("description,active_clusters", orders.arena);
-    settings->active_clusters = message_new(orders.arena, API_TYPE(active_clusters));
+    settings->active_clusters = API_NEW(orders.arena, active_clusters);
     EXPECT_REFUSED(update(&orders, settings),
                    "No permission to do this operation."); /* no way round */
     settings = sample_update("description", orders.arena);

@@ -209,7 +209,7 @@ TEST(failover, a_domain_is_deleted_once_it_is_deprecated_and_in_the_primary, "D-
 {
     FAILOVER_FIXTURE(orders, WEST, NULL);
     struct domain_moment moment = next_moment(&orders);
-    API(DeleteDomainRequest) *request = message_new(orders.arena, API_TYPE(delete_domain_request));
+    API(DeleteDomainRequest) *request = API_NEW(orders.arena, delete_domain_request);
 #define TRY_DELETE(domain)                                                                         \
     domain_decide_delete(domain, request, &orders.rules, &moment, orders.arena, &orders.decision)
     EXPECT_REFUSED(TRY_DELETE(orders.domain), "Domain not set on request.");
@@ -217,8 +217,7 @@ TEST(failover, a_domain_is_deleted_once_it_is_deprecated_and_in_the_primary, "D-
     EXPECT_KIND(TRY_DELETE(NULL), ERR_ENTITY_NOT_EXISTS);
     EXPECT_REFUSED(TRY_DELETE(orders.domain), "Domain is not in a deprecated state.");
     API(DeprecateDomainRequest) *deprecation =
-        message_new(orders.arena, API_TYPE(deprecate_domain_request));
-    deprecation->name = "orders";
+        API_NEW(orders.arena, deprecate_domain_request, .name = "orders");
     EXPECT_OK(domain_decide_deprecate(orders.domain, deprecation, &orders.rules, &moment,
                                       orders.arena, &orders.decision));
     adopt(&orders);

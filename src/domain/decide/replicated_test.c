@@ -35,18 +35,16 @@ fixture_in(int cluster)
 static void
 replicate(struct replicated_fixture *replicated_fixture, ADMIN(DomainTaskAttributes) *task)
 {
-    STORED(FailoverRecord) *failover =
-        message_new(replicated_fixture->arena, STORED_TYPE(failover_record));
-    API(ClusterFailover) *move = message_new(replicated_fixture->arena, API_TYPE(cluster_failover));
-    failover->id =
-        arena_format(replicated_fixture->arena, "f-%lld", (long long)task->failover_version);
-    failover->domain_id = task->id;
-    failover->failover_version = task->failover_version;
-    failover->origin = "north";
-    move->to_cluster = message_new(replicated_fixture->arena, API_TYPE(active_cluster_info));
-    move->to_cluster->active_cluster_name = task->domain->active_cluster_name;
-    move->to_cluster->failover_version = task->failover_version;
-    failover->n_cluster_failovers = 1;
+    STORED(FailoverRecord) *failover = STORED_NEW(
+        replicated_fixture->arena, failover_record,
+        .id = arena_format(replicated_fixture->arena, "f-%lld", (long long)task->failover_version),
+        .domain_id = task->id, .failover_version = task->failover_version, .origin = "north",
+        .n_cluster_failovers = 1);
+    API(ClusterFailover) *move =
+        API_NEW(replicated_fixture->arena, cluster_failover,
+                .to_cluster = API_NEW(replicated_fixture->arena, active_cluster_info,
+                                      .active_cluster_name = task->domain->active_cluster_name,
+                                      .failover_version = task->failover_version));
     failover->cluster_failovers = &move;
     task->tells_failovers = true;
     task->failover_record =
@@ -68,20 +66,17 @@ message(struct replicated_fixture *replicated_fixture, int64_t config_version,
         int64_t failover_version, const char *attributes)
 {
     ADMIN(DomainTaskAttributes) *task =
-        message_new(replicated_fixture->arena, ADMIN_TYPE(domain_task_attributes));
-    task->domain_operation = ADMIN_VALUE(DOMAIN_OPERATION__DOMAIN_OPERATION_UPDATE);
-    task->id = "id-1";
-    task->config_version = config_version;
-    task->failover_version = failover_version;
-    task->previous_failover_version = -1;
-    task->domain = message_new(replicated_fixture->arena, API_TYPE(domain));
-    task->domain->name = "orders";
-    task->domain->status = API_VALUE(DOMAIN_STATUS__DOMAIN_STATUS_REGISTERED);
-    task->domain->description =
-        arena_format(replicated_fixture->arena, "config %lld", (long long)config_version);
-    task->domain->active_cluster_name = (char *)sample_names[failover_version % 10];
-    task->domain->n_clusters = 3;
-    task->domain->clusters = sample_clusters(replicated_fixture->arena, 3);
+        ADMIN_NEW(replicated_fixture->arena, domain_task_attributes,
+                  .domain_operation = ADMIN_VALUE(DOMAIN_OPERATION__DOMAIN_OPERATION_UPDATE),
+                  .id = "id-1", .config_version = config_version,
+                  .failover_version = failover_version, .previous_failover_version = -1,
+                  .domain = API_NEW(
+                      replicated_fixture->arena, domain, .name = "orders",
+                      .status = API_VALUE(DOMAIN_STATUS__DOMAIN_STATUS_REGISTERED),
+                      .description = arena_format(replicated_fixture->arena, "config %lld",
+                                                  (long long)config_version),
+                      .active_cluster_name = (char *)sample_names[failover_version % 10],
+                      .n_clusters = 3, .clusters = sample_clusters(replicated_fixture->arena, 3)));
     if (attributes != NULL)
         task->domain->active_clusters = sample_attributes(attributes, replicated_fixture->arena);
     replicate(replicated_fixture, task);
@@ -398,9 +393,8 @@ TEST(replicated, a_message_that_makes_no_sense_is_an_error)
 static const ADMIN(DomainTaskAttributes) *
 task_of(STORED(DomainRecord) *record, int operation, struct arena *arena)
 {
-    STORED(DomainChange) *change = message_new(arena, STORED_TYPE(domain_change));
-    change->operation = operation;
-    change->record = record;
+    STORED(DomainChange) *change =
+        STORED_NEW(arena, domain_change, .operation = operation, .record = record);
     ADMIN(ReplicationTask) *task = domain_replication_task(change, arena);
     EXPECT_EQ(task->task_type, ADMIN_VALUE(REPLICATION_TASK_TYPE__REPLICATION_TASK_TYPE_DOMAIN));
     EXPECT_EQ(task->source_task_id, record->notification_version);

@@ -93,17 +93,13 @@ static struct error *
 isolate(struct cluster_pair *cluster_pair, int side, const char *name)
 {
     struct arena *arena = cluster_pair->arena;
-    ADMIN(UpdateDomainIsolationGroupsRequest) *request =
-        message_new(arena, ADMIN_TYPE(update_domain_isolation_groups_request));
-    request->domain = (char *)name;
-    request->isolation_groups = message_new(arena, API_TYPE(isolation_group_configuration));
-    request->isolation_groups->n_isolation_groups = 1;
-    request->isolation_groups->isolation_groups = arena_zalloc(arena, 1, sizeof(void *));
+    ADMIN(UpdateDomainIsolationGroupsRequest) *request = ADMIN_NEW(
+        arena, update_domain_isolation_groups_request, .domain = (char *)name,
+        .isolation_groups = API_NEW(arena, isolation_group_configuration, .n_isolation_groups = 1,
+                                    .isolation_groups = arena_zalloc(arena, 1, sizeof(void *))));
     request->isolation_groups->isolation_groups[0] =
-        message_new(arena, API_TYPE(isolation_group_partition));
-    request->isolation_groups->isolation_groups[0]->name = "zone-1";
-    request->isolation_groups->isolation_groups[0]->state =
-        API_VALUE(ISOLATION_GROUP_STATE__ISOLATION_GROUP_STATE_DRAINED);
+        API_NEW(arena, isolation_group_partition, .name = "zone-1",
+                .state = API_VALUE(ISOLATION_GROUP_STATE__ISOLATION_GROUP_STATE_DRAINED));
     return domains_set_isolation(cluster_pair_domains(cluster_pair, side), request, arena);
 }
 
@@ -346,7 +342,7 @@ TEST(domain_apply, a_dead_letter_does_not_revive_a_domain_that_was_deleted_meanw
 static void
 dead_first(struct cluster_pair *cluster_pair)
 {
-    ADMIN(ReplicationTask) *task = message_new(cluster_pair->arena, ADMIN_TYPE(replication_task));
+    ADMIN(ReplicationTask) *task = ADMIN_NEW(cluster_pair->arena, replication_task);
     EXPECT_OK(
         domains_apply(cluster_pair_domains(cluster_pair, WEST), "east", task, cluster_pair->arena));
     EXPECT_EQ(letters_of(cluster_pair, 0, 100).count, 1);

@@ -251,13 +251,10 @@ add_attributes(struct cluster_pair *cluster_pair, const char *name)
                                 .cluster_name = (char *)group->clusters[i].name};
         attributes_add(&attributes, &one, cluster_pair->arena);
     }
-    API(UpdateDomainRequest) *update =
-        message_new(cluster_pair->arena, API_TYPE(update_domain_request));
-    update->name = (char *)name;
-    update->update_mask = message_new(cluster_pair->arena, GOOGLE_TYPE(field_mask));
-    update->update_mask->paths = paths;
-    update->update_mask->n_paths = 1;
-    update->active_clusters = attributes_write(&attributes, cluster_pair->arena);
+    API(UpdateDomainRequest) *update = API_NEW(
+        cluster_pair->arena, update_domain_request, .name = (char *)name,
+        .update_mask = GOOGLE_NEW(cluster_pair->arena, field_mask, .paths = paths, .n_paths = 1),
+        .active_clusters = attributes_write(&attributes, cluster_pair->arena));
     EXPECT_OK(domains_update(domains, update, cluster_pair->arena, NULL));
 }
 

@@ -67,18 +67,17 @@ host_close(struct host *host)
 static struct error *
 register_name(struct domains *domains, const char *name, struct arena *arena)
 {
-    API(RegisterDomainRequest) *request = message_new(arena, API_TYPE(register_domain_request));
-    request->name = (char *)name;
-    request->workflow_execution_retention_period = presence_make_duration(arena, 24 * 3600);
+    API(RegisterDomainRequest) *request =
+        API_NEW(arena, register_domain_request, .name = (char *)name,
+                .workflow_execution_retention_period = presence_make_duration(arena, 24 * 3600));
     return domains_register(domains, request, arena, NULL);
 }
 
 static struct error *
 describe_as(struct domains *domains, const char *name, const char *description, struct arena *arena)
 {
-    API(UpdateDomainRequest) *request = message_new(arena, API_TYPE(update_domain_request));
-    request->name = (char *)name;
-    request->description = (char *)description;
+    API(UpdateDomainRequest) *request = API_NEW(arena, update_domain_request, .name = (char *)name,
+                                                .description = (char *)description);
     return domains_update(domains, request, arena, NULL);
 }
 
@@ -235,12 +234,11 @@ static API(IsolationGroupConfiguration) *
 drained(const char *name, struct arena *arena)
 {
     API(IsolationGroupConfiguration) *groups =
-        message_new(arena, API_TYPE(isolation_group_configuration));
-    groups->isolation_groups = arena_zalloc(arena, 1, sizeof(void *));
-    groups->isolation_groups[0] = message_new(arena, API_TYPE(isolation_group_partition));
-    groups->isolation_groups[0]->name = (char *)name;
-    groups->isolation_groups[0]->state =
-        API_VALUE(ISOLATION_GROUP_STATE__ISOLATION_GROUP_STATE_DRAINED);
+        API_NEW(arena, isolation_group_configuration,
+                .isolation_groups = arena_zalloc(arena, 1, sizeof(void *)));
+    groups->isolation_groups[0] =
+        API_NEW(arena, isolation_group_partition, .name = (char *)name,
+                .state = API_VALUE(ISOLATION_GROUP_STATE__ISOLATION_GROUP_STATE_DRAINED));
     groups->n_isolation_groups = 1;
     return groups;
 }

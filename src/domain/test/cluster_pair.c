@@ -110,17 +110,16 @@ struct error *
 cluster_pair_try_register(struct domains *domains, const char *name, bool is_global,
                           struct arena *arena)
 {
-    API(RegisterDomainRequest) *request = message_new(arena, API_TYPE(register_domain_request));
-    request->name = (char *)name;
-    request->workflow_execution_retention_period = presence_make_duration(arena, 24 * 3600);
-    request->is_global_domain = is_global;
+    API(RegisterDomainRequest) *request =
+        API_NEW(arena, register_domain_request, .name = (char *)name,
+                .workflow_execution_retention_period = presence_make_duration(arena, 24 * 3600),
+                .is_global_domain = is_global);
     size_t count = is_global ? CLUSTER_PAIR_GROUP_SIZE : 0;
     request->clusters = arena_zalloc(arena, count, sizeof *request->clusters);
     for (; request->n_clusters < count; request->n_clusters++) {
-        API(ClusterReplicationConfiguration) *cluster =
-            message_new(arena, API_TYPE(cluster_replication_configuration));
-        cluster->cluster_name = (char *)cluster_pair_group[request->n_clusters].name;
-        request->clusters[request->n_clusters] = cluster;
+        request->clusters[request->n_clusters] =
+            API_NEW(arena, cluster_replication_configuration,
+                    .cluster_name = (char *)cluster_pair_group[request->n_clusters].name);
     }
     return domains_register(domains, request, arena, NULL);
 }
@@ -137,12 +136,10 @@ cluster_pair_describe(struct cluster_pair *cluster_pair, int side, const char *n
                       const char *description)
 {
     API(UpdateDomainRequest) *request =
-        message_new(cluster_pair->arena, API_TYPE(update_domain_request));
-    request->name = (char *)name;
-    request->description = (char *)description;
-    request->update_mask = message_new(cluster_pair->arena, GOOGLE_TYPE(field_mask));
-    request->update_mask->n_paths = 1;
-    request->update_mask->paths = (char *[]){"description"};
+        API_NEW(cluster_pair->arena, update_domain_request, .name = (char *)name,
+                .description = (char *)description,
+                .update_mask = GOOGLE_NEW(cluster_pair->arena, field_mask, .n_paths = 1,
+                                          .paths = (char *[]){"description"}));
     EXPECT_OK(domains_update(cluster_pair_domains(cluster_pair, side), request, cluster_pair->arena,
                              NULL));
 }
@@ -151,9 +148,8 @@ void
 cluster_pair_failover(struct cluster_pair *cluster_pair, int side, const char *name, int to)
 {
     API(FailoverDomainRequest) *request =
-        message_new(cluster_pair->arena, API_TYPE(failover_domain_request));
-    request->domain_name = (char *)name;
-    request->domain_active_cluster_name = (char *)cluster_pair_group[to].name;
+        API_NEW(cluster_pair->arena, failover_domain_request, .domain_name = (char *)name,
+                .domain_active_cluster_name = (char *)cluster_pair_group[to].name);
     EXPECT_OK(domains_failover(cluster_pair_domains(cluster_pair, side), request,
                                cluster_pair->arena, NULL));
 }
@@ -162,13 +158,11 @@ void
 cluster_pair_delete(struct cluster_pair *cluster_pair, int side, const char *name)
 {
     API(DeprecateDomainRequest) *deprecate =
-        message_new(cluster_pair->arena, API_TYPE(deprecate_domain_request));
-    deprecate->name = (char *)name;
+        API_NEW(cluster_pair->arena, deprecate_domain_request, .name = (char *)name);
     EXPECT_OK(domains_deprecate(cluster_pair_domains(cluster_pair, side), deprecate,
                                 cluster_pair->arena, NULL));
     API(DeleteDomainRequest) *request =
-        message_new(cluster_pair->arena, API_TYPE(delete_domain_request));
-    request->name = (char *)name;
+        API_NEW(cluster_pair->arena, delete_domain_request, .name = (char *)name);
     EXPECT_OK(domains_delete(cluster_pair_domains(cluster_pair, side), request, cluster_pair->arena,
                              NULL));
 }

@@ -89,10 +89,11 @@ local_orders(void)
 ADMIN(DomainTaskAttributes) *
 message_of(const struct failover_fixture *failover_fixture)
 {
-    STORED(DomainChange) *change = message_new(failover_fixture->arena, STORED_TYPE(domain_change));
-    change->operation = ADMIN_VALUE(DOMAIN_OPERATION__DOMAIN_OPERATION_UPDATE);
-    change->record = (STORED(DomainRecord) *)failover_fixture->domain->record;
-    change->failover = failover_fixture->decision.failover;
+    STORED(DomainChange) *change =
+        STORED_NEW(failover_fixture->arena, domain_change,
+                   .operation = ADMIN_VALUE(DOMAIN_OPERATION__DOMAIN_OPERATION_UPDATE),
+                   .record = (STORED(DomainRecord) *)failover_fixture->domain->record,
+                   .failover = failover_fixture->decision.failover);
     const ADMIN(ReplicationTask) *task = domain_replication_task(change, failover_fixture->arena);
     struct slice bytes =
         message_encode(failover_fixture->arena, &task->domain_task_attributes->base);

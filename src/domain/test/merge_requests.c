@@ -12,10 +12,10 @@ announce(struct merge_fixture *merge_fixture, struct node *node, const char *id,
         [DOMAIN_DELETED] = ADMIN_VALUE(DOMAIN_OPERATION__DOMAIN_OPERATION_DELETE),
     };
     EXPECT(decision->what != DOMAIN_UNCHANGED);
-    STORED(DomainChange) *change = message_new(merge_fixture->arena, STORED_TYPE(domain_change));
-    change->operation = operations[decision->what];
-    change->record = (STORED(DomainRecord) *)(*find_id(node, id))->record;
-    change->failover = decision->failover;
+    STORED(DomainChange) *change =
+        STORED_NEW(merge_fixture->arena, domain_change, .operation = operations[decision->what],
+                   .record = (STORED(DomainRecord) *)(*find_id(node, id))->record,
+                   .failover = decision->failover);
     ADMIN(ReplicationTask) *task = domain_replication_task(change, merge_fixture->arena);
     EXPECT(node->sent_count < MESSAGES_MAX);
     node->sent[node->sent_count++] =
@@ -83,9 +83,9 @@ request_removal(struct merge_fixture *merge_fixture, const char *name, const str
     API(UpdateDomainRequest) *request = sample_update("", merge_fixture->arena);
     request->name = (char *)name;
     request->removes_all_attributes = below(merge_fixture, 4) == 0;
-    API(ClusterAttribute) *one = message_new(merge_fixture->arena, API_TYPE(cluster_attribute));
-    one->scope = "city";
-    one->name = arena_format(merge_fixture->arena, "%c", (char)('a' + below(merge_fixture, 3)));
+    API(ClusterAttribute) *one = API_NEW(
+        merge_fixture->arena, cluster_attribute, .scope = "city",
+        .name = arena_format(merge_fixture->arena, "%c", (char)('a' + below(merge_fixture, 3))));
     request->removed_attributes =
         arena_zalloc(merge_fixture->arena, 1, sizeof(API(ClusterAttribute) *));
     request->removed_attributes[0] = one;
@@ -113,14 +113,12 @@ request_retire(struct merge_fixture *merge_fixture, const char *name, const stru
 {
     if (below(merge_fixture, 2) == 0) {
         API(DeprecateDomainRequest) *request =
-            message_new(merge_fixture->arena, API_TYPE(deprecate_domain_request));
-        request->name = (char *)name;
+            API_NEW(merge_fixture->arena, deprecate_domain_request, .name = (char *)name);
         return domain_decide_deprecate(current, request, rules, moment, merge_fixture->arena,
                                        decision);
     }
     API(DeleteDomainRequest) *request =
-        message_new(merge_fixture->arena, API_TYPE(delete_domain_request));
-    request->name = (char *)name;
+        API_NEW(merge_fixture->arena, delete_domain_request, .name = (char *)name);
     return domain_decide_delete(current, request, rules, moment, merge_fixture->arena, decision);
 }
 

@@ -90,8 +90,8 @@ sample_clusters(struct arena *arena, size_t count)
 {
     API(ClusterReplicationConfiguration) **list = arena_zalloc(arena, count, sizeof *list);
     for (size_t i = 0; i < count; i++) {
-        list[i] = message_new(arena, API_TYPE(cluster_replication_configuration));
-        list[i]->cluster_name = (char *)sample_names[i];
+        list[i] = API_NEW(arena, cluster_replication_configuration,
+                          .cluster_name = (char *)sample_names[i]);
     }
     return list;
 }
@@ -99,13 +99,11 @@ sample_clusters(struct arena *arena, size_t count)
 API(RegisterDomainRequest) *
 sample_register(int active, const char *attributes, struct arena *arena)
 {
-    API(RegisterDomainRequest) *request = message_new(arena, API_TYPE(register_domain_request));
-    request->name = "orders";
-    request->is_global_domain = true;
-    request->workflow_execution_retention_period = presence_make_duration(arena, 3 * 24 * 3600);
-    request->active_cluster_name = (char *)sample_names[active];
-    request->n_clusters = 3;
-    request->clusters = sample_clusters(arena, 3);
+    API(RegisterDomainRequest) *request =
+        API_NEW(arena, register_domain_request, .name = "orders", .is_global_domain = true,
+                .workflow_execution_retention_period = presence_make_duration(arena, 3 * 24 * 3600),
+                .active_cluster_name = (char *)sample_names[active], .n_clusters = 3,
+                .clusters = sample_clusters(arena, 3));
     if (attributes != NULL)
         request->active_clusters = sample_attributes(attributes, arena);
     return request;
@@ -114,8 +112,8 @@ sample_register(int active, const char *attributes, struct arena *arena)
 API(FailoverDomainRequest) *
 sample_failover(const char *cluster_name, const char *attributes, struct arena *arena)
 {
-    API(FailoverDomainRequest) *request = message_new(arena, API_TYPE(failover_domain_request));
-    request->domain_name = "orders";
+    API(FailoverDomainRequest) *request =
+        API_NEW(arena, failover_domain_request, .domain_name = "orders");
     if (cluster_name != NULL)
         request->domain_active_cluster_name = (char *)cluster_name;
     if (attributes != NULL)
@@ -126,10 +124,10 @@ sample_failover(const char *cluster_name, const char *attributes, struct arena *
 API(UpdateDomainRequest) *
 sample_update(const char *paths, struct arena *arena)
 {
-    API(UpdateDomainRequest) *request = message_new(arena, API_TYPE(update_domain_request));
-    request->name = "orders";
-    request->update_mask = message_new(arena, GOOGLE_TYPE(field_mask));
-    request->update_mask->paths = arena_zalloc(arena, 1 + strlen(paths), sizeof(char *));
+    API(UpdateDomainRequest) *request = API_NEW(
+        arena, update_domain_request, .name = "orders",
+        .update_mask = GOOGLE_NEW(arena, field_mask,
+                                  .paths = arena_zalloc(arena, 1 + strlen(paths), sizeof(char *))));
     char *rest = arena_text(arena, paths);
     for (char *one; (one = strsep(&rest, ",")) != NULL;)
         request->update_mask->paths[request->update_mask->n_paths++] = one;
@@ -144,9 +142,8 @@ sample_removal(const char *scope, const char *name, struct arena *arena)
     if (scope == NULL)
         return request;
     request->removed_attributes = arena_zalloc(arena, 1, sizeof *request->removed_attributes);
-    request->removed_attributes[0] = message_new(arena, API_TYPE(cluster_attribute));
-    request->removed_attributes[0]->scope = (char *)scope;
-    request->removed_attributes[0]->name = (char *)name;
+    request->removed_attributes[0] =
+        API_NEW(arena, cluster_attribute, .scope = (char *)scope, .name = (char *)name);
     request->n_removed_attributes = 1;
     return request;
 }
@@ -154,11 +151,9 @@ sample_removal(const char *scope, const char *name, struct arena *arena)
 void
 sample_drain(STORED(DomainRecord) *record, int64_t failover_version, struct arena *arena)
 {
-    STORED(Drain) *drain = message_new(arena, STORED_TYPE(drain));
-    drain->source_cluster = "east";
-    drain->failover_version = failover_version;
-    drain->previous_failover_version = failover_version - 1;
-    drain->end_time = 12345;
+    STORED(Drain) *drain =
+        STORED_NEW(arena, drain, .source_cluster = "east", .failover_version = failover_version,
+                   .previous_failover_version = failover_version - 1, .end_time = 12345);
     record->drains = arena_zalloc(arena, 1, sizeof(STORED(Drain) *));
     record->drains[record->n_drains++] = drain;
     record->failover_end_time = drain->end_time;

@@ -65,7 +65,7 @@ TEST(branches, the_record_of_a_run_keeps_them)
         branches_fork(&branches, 0, ITEM(3, 2), sample_branch('c').branch, ITEM(6, 3), arena);
     branches =
         branches_fork(&branches, 0, ITEM(5, 3), sample_branch('d').branch, ITEM(7, 4), arena);
-    STORED(RunRecord) *core = message_new(arena, STORED_TYPE(run_record));
+    STORED(RunRecord) *core = STORED_NEW(arena, run_record);
     branches_store(&branches, core, arena);
     struct slice bytes = message_encode(arena, &core->base);
     STORED(RunRecord) *again = NULL;
@@ -87,7 +87,7 @@ TEST(branches, a_record_without_conflicts_has_one_history)
 {
     scoped(arena_drop) struct arena *arena = arena_new(0);
     struct run_branches branches = begin_example(arena);
-    STORED(RunRecord) *core = message_new(arena, STORED_TYPE(run_record));
+    STORED(RunRecord) *core = STORED_NEW(arena, run_record);
     branches_store(&branches, core, arena);
     EXPECT(core->n_ancestors == 0 && core->n_side_branches == 0 && core->n_versions == 2);
     struct run_branches read = branches_read(core, arena);

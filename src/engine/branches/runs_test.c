@@ -11,25 +11,18 @@
 static STORED(RunRecord) *
 new_run(const char *id, int64_t version, int64_t task_id, int64_t start_time, struct arena *arena)
 {
-    STORED(RunRecord) *run = message_new(arena, STORED_TYPE(run_record));
-    run->run_id = arena_text(arena, id);
-    run->state = RUNNING;
-    run->versions = versions_store(VERSIONS({5, version}), arena);
-    run->n_versions = 1;
-    run->last_event_task_id = task_id;
-    run->start_time = start_time;
-    return run;
+    return STORED_NEW(arena, run_record, .run_id = arena_text(arena, id), .state = RUNNING,
+                      .versions = versions_store(VERSIONS({5, version}), arena), .n_versions = 1,
+                      .last_event_task_id = task_id, .start_time = start_time);
 }
 
 static void
 set_region(STORED(RunRecord) *run, const char *name, struct arena *arena)
 {
-    API(ActiveClusterSelectionPolicy) *policy =
-        message_new(arena, API_TYPE(active_cluster_selection_policy));
-    policy->cluster_attribute = message_new(arena, API_TYPE(cluster_attribute));
-    policy->cluster_attribute->scope = arena_text(arena, "region");
-    policy->cluster_attribute->name = arena_text(arena, name);
-    run->active_cluster_selection_policy = policy;
+    run->active_cluster_selection_policy = API_NEW(
+        arena, active_cluster_selection_policy,
+        .cluster_attribute = API_NEW(arena, cluster_attribute, .scope = arena_text(arena, "region"),
+                                     .name = arena_text(arena, name)));
 }
 
 /* Who has the id, whatever is heard first, and how often. */

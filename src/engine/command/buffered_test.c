@@ -96,8 +96,7 @@ TEST(buffered, cancelling_a_timer_takes_its_buffered_event_back, "A-088")
     EXPECT(fixture_poll_decision(fixture));
     fixture_advance(fixture, 3);
     EXPECT(run_has_buffered(fixture_run(fixture)));
-    API(Decision) *cancel = FIXTURE_DECISION(fixture, CANCEL_TIMER);
-    cancel->cancel_timer_decision_attributes->timer_id = (char *)"t";
+    API(Decision) *cancel = API_DECISION(fixture->arena, cancel_timer, .timer_id = "t");
     /* Nothing is left that the worker has not seen: it may close. */
     EXPECT_OK(fixture_complete(fixture, cancel, fixture_complete_run(fixture)));
     EXPECT_HISTORY(fixture, FIRST_THREE " DecisionTaskCompleted TimerStarted "

@@ -41,10 +41,7 @@ name_of(struct scene *scene, char letter, bool is_new)
 static API(WorkflowExecution) *
 other_workflow(struct scene *scene)
 {
-    API(WorkflowExecution) *other =
-        message_new(scene->fixture->arena, API_TYPE(workflow_execution));
-    other->workflow_id = (char *)"other";
-    return other;
+    return API_NEW(scene->fixture->arena, workflow_execution, .workflow_id = "other");
 }
 
 static API(Decision) *
@@ -65,33 +62,23 @@ static API(Decision) *
 decide_child(struct scene *scene)
 {
     struct fixture *fixture = scene->fixture;
-    API(Decision) *decision = FIXTURE_DECISION(fixture, START_CHILD_WORKFLOW_EXECUTION);
-    API(StartChildWorkflowExecutionDecisionAttributes) *child =
-        decision->start_child_workflow_execution_decision_attributes;
-    child->workflow_id = name_of(scene, 'c', true);
-    child->workflow_type = message_new(fixture->arena, API_TYPE(workflow_type));
-    child->workflow_type->name = (char *)"kid";
-    return decision;
+    return API_DECISION(fixture->arena, start_child_workflow_execution,
+                        .workflow_id = name_of(scene, 'c', true),
+                        .workflow_type = API_NEW(fixture->arena, workflow_type, .name = "kid"));
 }
 
 static API(Decision) *
 decide_signal(struct scene *scene)
 {
-    API(Decision) *decision = FIXTURE_DECISION(scene->fixture, SIGNAL_EXTERNAL_WORKFLOW_EXECUTION);
-    decision->signal_external_workflow_execution_decision_attributes->workflow_execution =
-        other_workflow(scene);
-    decision->signal_external_workflow_execution_decision_attributes->signal_name = (char *)"s";
-    return decision;
+    return API_DECISION(scene->fixture->arena, signal_external_workflow_execution,
+                        .workflow_execution = other_workflow(scene), .signal_name = "s");
 }
 
 static API(Decision) *
 decide_cancel_other(struct scene *scene)
 {
-    API(Decision) *decision =
-        FIXTURE_DECISION(scene->fixture, REQUEST_CANCEL_EXTERNAL_WORKFLOW_EXECUTION);
-    decision->request_cancel_external_workflow_execution_decision_attributes->workflow_execution =
-        other_workflow(scene);
-    return decision;
+    return API_DECISION(scene->fixture->arena, request_cancel_external_workflow_execution,
+                        .workflow_execution = other_workflow(scene));
 }
 
 static API(Decision) *
@@ -138,11 +125,9 @@ answer(struct scene *scene)
     request->return_new_decision_task = below(scene, 2) == 0;
     if (below(scene, 2) == 0) {
         request->sticky_attributes =
-            message_new(fixture->arena, API_TYPE(sticky_execution_attributes));
-        request->sticky_attributes->worker_task_list =
-            message_new(fixture->arena, API_TYPE(task_list));
-        request->sticky_attributes->worker_task_list->name = (char *)"sticky";
-        request->sticky_attributes->schedule_to_start_timeout = fixture_duration(fixture, 5);
+            API_NEW(fixture->arena, sticky_execution_attributes,
+                    .worker_task_list = API_NEW(fixture->arena, task_list, .name = "sticky"),
+                    .schedule_to_start_timeout = fixture_duration(fixture, 5));
     }
     scene->buffered += run_has_buffered(fixture_run(fixture));
     client_send(&scene->client, fixture, request->decisions, count);
@@ -158,10 +143,10 @@ report_child(void *context, struct step *step)
     const STORED(PendingChild) *child = context;
     if (child->started_id == EVENT_NONE)
         return command_child_started(step, child->initiated_id, "first");
-    API(HistoryEvent) *end = message_new(step->arena, API_TYPE(history_event));
-    end->attributes_case = EVENT_KIND(WORKFLOW_EXECUTION_COMPLETED);
-    end->workflow_execution_completed_event_attributes =
-        message_new(step->arena, API_TYPE(workflow_execution_completed_event_attributes));
+    API(HistoryEvent) *end = API_NEW(
+        step->arena, history_event, .attributes_case = EVENT_KIND(WORKFLOW_EXECUTION_COMPLETED),
+        .workflow_execution_completed_event_attributes =
+            API_NEW(step->arena, workflow_execution_completed_event_attributes));
     struct child_close close = {
         .workflow_id = child->workflow_id, .run_id = "last", .first_run_id = "first", .event = end};
     return command_child_closed(step, child->initiated_id, &close);

@@ -54,14 +54,13 @@ TEST(continue_as_new, the_new_run_knows_where_it_comes_from, "A-175")
 {
     scoped(fixture_drop) struct fixture *fixture = fixture_new();
     API(StartWorkflowExecutionRequest) *request = fixture_start_request(fixture);
-    request->memo = message_new(fixture->arena, API_TYPE(memo));
+    request->memo = API_NEW(fixture->arena, memo);
     EXPECT_OK(fixture_start(fixture, request));
     for (int i = 0; i < 2; i++) {
         API(Decision) *decision = fixture_continue_as_new(fixture);
-        request_of(decision)->header = message_new(fixture->arena, API_TYPE(header));
+        request_of(decision)->header = API_NEW(fixture->arena, header);
         request_of(decision)->input = fixture_payload(fixture, "input");
-        request_of(decision)->search_attributes =
-            message_new(fixture->arena, API_TYPE(search_attributes));
+        request_of(decision)->search_attributes = API_NEW(fixture->arena, search_attributes);
         decide(fixture, decision);
     }
     const API(WorkflowExecutionStartedEventAttributes) *first = first_event(fixture);
@@ -80,11 +79,11 @@ TEST(continue_as_new, what_the_decision_says_counts_but_not_the_kind_of_list, "A
     scoped(fixture_drop) struct fixture *fixture = fixture_new();
     fixture_begin(fixture);
     API(Decision) *decision = fixture_continue_as_new(fixture);
-    request_of(decision)->task_list = message_new(fixture->arena, API_TYPE(task_list));
-    request_of(decision)->task_list->name = (char *)"other list";
+    request_of(decision)->task_list = API_NEW(fixture->arena, task_list);
+    request_of(decision)->task_list->name = "other list";
     request_of(decision)->task_list->kind = API_VALUE(TASK_LIST_KIND__TASK_LIST_KIND_EPHEMERAL);
-    request_of(decision)->workflow_type = message_new(fixture->arena, API_TYPE(workflow_type));
-    request_of(decision)->workflow_type->name = (char *)"other type";
+    request_of(decision)->workflow_type = API_NEW(fixture->arena, workflow_type);
+    request_of(decision)->workflow_type->name = "other type";
     request_of(decision)->execution_start_to_close_timeout = fixture_duration(fixture, 1);
     request_of(decision)->task_start_to_close_timeout = fixture_duration(fixture, 1);
     decide(fixture, decision);
@@ -119,9 +118,9 @@ static void
 put_memo(struct fixture *fixture, API(Memo) **memo, const char *text)
 {
     API(Memo__FieldsEntry) *entry = message_new(fixture->arena, API_TYPE(memo__fields_entry));
-    entry->key = (char *)"key";
+    entry->key = "key";
     entry->value = fixture_payload(fixture, text);
-    *memo = message_new(fixture->arena, API_TYPE(memo));
+    *memo = API_NEW(fixture->arena, memo);
     (*memo)->fields = arena_zalloc(fixture->arena, 1, sizeof entry);
     (*memo)->fields[0] = entry;
     (*memo)->n_fields = 1;
@@ -130,7 +129,7 @@ put_memo(struct fixture *fixture, API(Memo) **memo, const char *text)
 static API(SearchAttributes) *
 make_search_attributes(struct fixture *fixture, const char *key)
 {
-    API(SearchAttributes) *attributes = message_new(fixture->arena, API_TYPE(search_attributes));
+    API(SearchAttributes) *attributes = API_NEW(fixture->arena, search_attributes);
     API(SearchAttributes__IndexedFieldsEntry) *entry =
         message_new(fixture->arena, API_TYPE(search_attributes__indexed_fields_entry));
     entry->key = (char *)key;
@@ -255,9 +254,9 @@ TEST(continue_as_new, bad_names_fail_the_decision)
                                           "WorkflowType exceeds length limit."};
     for (size_t i = 0; i < array_length(lists); i++) {
         API(Decision) *decision = fixture_continue_as_new(fixture);
-        request_of(decision)->task_list = message_new(fixture->arena, API_TYPE(task_list));
+        request_of(decision)->task_list = API_NEW(fixture->arena, task_list);
         request_of(decision)->task_list->name = (char *)lists[i];
-        request_of(decision)->workflow_type = message_new(fixture->arena, API_TYPE(workflow_type));
+        request_of(decision)->workflow_type = API_NEW(fixture->arena, workflow_type);
         request_of(decision)->workflow_type->name = (char *)(i == 2 ? "0123456789a" : "type");
         EXPECT_OK(fixture_signal(fixture, "go", "")); /* so that the attempt is in the history */
         decide(fixture, decision);

@@ -16,7 +16,7 @@ cron_request(struct fixture *fixture, const char *schedule)
     API(StartWorkflowExecutionRequest) *request = fixture_start_request(fixture);
     request->cron_schedule = (char *)schedule;
     request->input = fixture_payload(fixture, "input");
-    request->memo = message_new(fixture->arena, API_TYPE(memo));
+    request->memo = API_NEW(fixture->arena, memo);
     return request;
 }
 
@@ -172,10 +172,9 @@ TEST(cron_run, one_that_times_out_is_followed_by_the_next, "A-186")
     scoped(fixture_drop) struct fixture *fixture = fixture_new();
     API(StartWorkflowExecutionRequest) *request = cron_request(fixture, "@every 60s");
     request->execution_start_to_close_timeout = fixture_duration(fixture, 5);
-    request->retry_policy = message_new(fixture->arena, API_TYPE(retry_policy));
-    request->retry_policy->initial_interval = fixture_duration(fixture, 100);
-    request->retry_policy->backoff_coefficient = 1;
-    request->retry_policy->expiration_interval = fixture_duration(fixture, 50);
+    request->retry_policy =
+        API_NEW(fixture->arena, retry_policy, .initial_interval = fixture_duration(fixture, 100),
+                .backoff_coefficient = 1, .expiration_interval = fixture_duration(fixture, 50));
     EXPECT_OK(fixture_start(fixture, request));
     int64_t expiration = fixture_run(fixture)->core->expiration_time;
     fixture_advance(fixture, 60);

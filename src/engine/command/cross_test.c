@@ -18,43 +18,32 @@ enum { BAD_CANCEL = 10, BAD_SIGNAL = 15, BAD_CHILD = 16 }; /* A-075 */
 static API(Decision) *
 child_decision(struct fixture *fixture, const char *workflow_id)
 {
-    API(Decision) *decision = FIXTURE_DECISION(fixture, START_CHILD_WORKFLOW_EXECUTION);
-    API(StartChildWorkflowExecutionDecisionAttributes) *child =
-        decision->start_child_workflow_execution_decision_attributes;
-    child->workflow_id = (char *)workflow_id;
-    child->workflow_type = message_new(fixture->arena, API_TYPE(workflow_type));
-    child->workflow_type->name = "kid";
-    return decision;
+    return API_DECISION(fixture->arena, start_child_workflow_execution,
+                        .workflow_id = (char *)workflow_id,
+                        .workflow_type = API_NEW(fixture->arena, workflow_type, .name = "kid"));
 }
 
 static API(WorkflowExecution) *
 execution(struct fixture *fixture, const char *workflow_id, const char *run_id)
 {
-    API(WorkflowExecution) *named = message_new(fixture->arena, API_TYPE(workflow_execution));
-    named->workflow_id = (char *)workflow_id;
-    named->run_id = (char *)run_id;
-    return named;
+    return API_NEW(fixture->arena, workflow_execution, .workflow_id = (char *)workflow_id,
+                   .run_id = (char *)run_id);
 }
 
 static API(Decision) *
 signal_decision(struct fixture *fixture, const char *workflow_id, const char *run_id,
                 const char *name)
 {
-    API(Decision) *decision = FIXTURE_DECISION(fixture, SIGNAL_EXTERNAL_WORKFLOW_EXECUTION);
-    API(SignalExternalWorkflowExecutionDecisionAttributes) *signal =
-        decision->signal_external_workflow_execution_decision_attributes;
-    signal->workflow_execution = execution(fixture, workflow_id, run_id);
-    signal->signal_name = (char *)name;
-    return decision;
+    return API_DECISION(fixture->arena, signal_external_workflow_execution,
+                        .workflow_execution = execution(fixture, workflow_id, run_id),
+                        .signal_name = (char *)name);
 }
 
 static API(Decision) *
 cancel_decision(struct fixture *fixture, const char *workflow_id, const char *run_id)
 {
-    API(Decision) *decision = FIXTURE_DECISION(fixture, REQUEST_CANCEL_EXTERNAL_WORKFLOW_EXECUTION);
-    decision->request_cancel_external_workflow_execution_decision_attributes->workflow_execution =
-        execution(fixture, workflow_id, run_id);
-    return decision;
+    return API_DECISION(fixture->arena, request_cancel_external_workflow_execution,
+                        .workflow_execution = execution(fixture, workflow_id, run_id));
 }
 
 /* --- what is refused ---- */
@@ -94,16 +83,15 @@ static API(Decision) *
 child_on_reserved_list(struct fixture *fixture)
 {
     API(Decision) *decision = child_decision(fixture, "kid");
-    API(TaskList) *list = message_new(fixture->arena, API_TYPE(task_list));
-    list->name = "/__cadence_sys/x";
-    decision->start_child_workflow_execution_decision_attributes->task_list = list;
+    decision->start_child_workflow_execution_decision_attributes->task_list =
+        API_NEW(fixture->arena, task_list, .name = "/__cadence_sys/x");
     return decision;
 }
 
 static API(Decision) *
 signal_without_target(struct fixture *fixture)
 {
-    return FIXTURE_DECISION(fixture, SIGNAL_EXTERNAL_WORKFLOW_EXECUTION);
+    return API_DECISION(fixture->arena, signal_external_workflow_execution);
 }
 
 static API(Decision) *
@@ -186,8 +174,7 @@ domain_in(struct fixture *fixture, const char *name, const char *cluster, bool i
 {
     STORED(DomainRecord) *record = fixture_domain_record(fixture);
     API(ClusterReplicationConfiguration) *place =
-        message_new(fixture->arena, API_TYPE(cluster_replication_configuration));
-    place->cluster_name = (char *)cluster;
+        API_NEW(fixture->arena, cluster_replication_configuration, .cluster_name = (char *)cluster);
     record->domain->clusters = arena_zalloc(fixture->arena, 1, sizeof(void *));
     record->domain->clusters[record->domain->n_clusters++] = place;
     record->domain->is_global_domain = is_global;
@@ -296,10 +283,10 @@ decide_child_closed(void *context, struct step *step)
 static struct child_report
 child_report_of(struct fixture *fixture)
 {
-    API(HistoryEvent) *end = message_new(fixture->arena, API_TYPE(history_event));
-    end->attributes_case = EVENT_KIND(WORKFLOW_EXECUTION_COMPLETED);
-    end->workflow_execution_completed_event_attributes =
-        message_new(fixture->arena, API_TYPE(workflow_execution_completed_event_attributes));
+    API(HistoryEvent) *end = API_NEW(
+        fixture->arena, history_event, .attributes_case = EVENT_KIND(WORKFLOW_EXECUTION_COMPLETED),
+        .workflow_execution_completed_event_attributes =
+            API_NEW(fixture->arena, workflow_execution_completed_event_attributes));
     return (struct child_report){
         .initiated_id = 5,
         .run_id = "first-run",
@@ -420,10 +407,9 @@ static struct error *
 start_as_child(void *context, struct step *step)
 {
     struct fixture *fixture = context;
-    API(ParentExecutionInfo) *parent = message_new(fixture->arena, API_TYPE(parent_execution_info));
-    parent->domain_name = "orders";
-    parent->workflow_execution = execution(fixture, "parent", "parent-run");
-    parent->initiated_id = 7;
+    API(ParentExecutionInfo) *parent = API_NEW(
+        fixture->arena, parent_execution_info, .domain_name = "orders",
+        .workflow_execution = execution(fixture, "parent", "parent-run"), .initiated_id = 7);
     struct start_command command = {.request = fixture_start_request(fixture), .parent = parent};
     return command_start(step, &command, &fixture->started);
 }

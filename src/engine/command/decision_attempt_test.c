@@ -305,11 +305,9 @@ TEST(decision_attempt, heartbeats_keep_a_decision_until_their_time_is_over, "A-0
     EXPECT(fixture_poll_decision(fixture));
     API(RespondDecisionTaskCompletedRequest) *heartbeat = relay_request(fixture);
     heartbeat->sticky_attributes =
-        message_new(fixture->arena, API_TYPE(sticky_execution_attributes));
-    heartbeat->sticky_attributes->worker_task_list =
-        message_new(fixture->arena, API_TYPE(task_list));
-    heartbeat->sticky_attributes->worker_task_list->name = (char *)"sticky";
-    heartbeat->sticky_attributes->schedule_to_start_timeout = fixture_duration(fixture, 5);
+        API_NEW(fixture->arena, sticky_execution_attributes,
+                .worker_task_list = API_NEW(fixture->arena, task_list, .name = "sticky"),
+                .schedule_to_start_timeout = fixture_duration(fixture, 5));
     for (int i = 0; i < 5; i++) {
         fixture_advance(fixture, 1);
         EXPECT_OK(fixture_respond(fixture, heartbeat));

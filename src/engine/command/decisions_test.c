@@ -34,7 +34,7 @@ expect_failed(struct fixture *fixture, int cause, const char *details)
 TEST(decisions, an_unknown_one_is_refused_and_changes_nothing, "A-073")
 {
     scoped(fixture_drop) struct fixture *fixture = deciding_run();
-    API(Decision) *unknown = message_new(fixture->arena, API_TYPE(decision));
+    API(Decision) *unknown = API_NEW(fixture->arena, decision);
     struct error *refusal = fixture_complete(fixture, fixture_marker(fixture, "m"),
                                              fixture_complete_run(fixture), unknown);
     EXPECT_KIND(refusal, ERR_BAD_REQUEST);
@@ -120,15 +120,14 @@ TEST(decisions, a_bad_binary_fails_the_task, "A-071")
     STORED(DomainRecord) *record = fixture_domain_record(fixture);
     API(BadBinaries__BinariesEntry) *entry =
         message_new(fixture->arena, API_TYPE(bad_binaries__binaries_entry));
-    entry->key = (char *)"bad";
-    entry->value = message_new(fixture->arena, API_TYPE(bad_binary_info));
-    record->domain->bad_binaries = message_new(fixture->arena, API_TYPE(bad_binaries));
-    record->domain->bad_binaries->binaries = &entry;
-    record->domain->bad_binaries->n_binaries = 1;
+    entry->key = "bad";
+    entry->value = API_NEW(fixture->arena, bad_binary_info);
+    record->domain->bad_binaries =
+        API_NEW(fixture->arena, bad_binaries, .binaries = &entry, .n_binaries = 1);
     fixture_set_domain(fixture, record);
     API(RespondDecisionTaskCompletedRequest) *request = fixture_completion(fixture);
     API(Decision) *decision = fixture_complete_run(fixture);
-    request->binary_checksum = (char *)"bad";
+    request->binary_checksum = "bad";
     request->decisions = &decision;
     request->n_decisions = 1;
     EXPECT_OK(fixture_respond(fixture, request));
@@ -185,14 +184,14 @@ TEST(decisions, search_attributes_are_merged_by_key, "A-246")
     static const char *const keys[] = {"b", "a", "b"};
     API(Decision) *decisions[3];
     for (int i = 0; i < 3; i++) {
-        decisions[i] = FIXTURE_DECISION(fixture, UPSERT_WORKFLOW_SEARCH_ATTRIBUTES);
+        decisions[i] = API_DECISION(fixture->arena, upsert_workflow_search_attributes);
         API(SearchAttributes__IndexedFieldsEntry) *entry =
             message_new(fixture->arena, API_TYPE(search_attributes__indexed_fields_entry));
         entry->key = (char *)keys[i];
         entry->value = fixture_payload(fixture, arena_format(fixture->arena, "%d", i));
         API(SearchAttributes) *attributes =
-            message_new(fixture->arena, API_TYPE(search_attributes));
-        attributes->indexed_fields = arena_zalloc(fixture->arena, 1, sizeof entry);
+            API_NEW(fixture->arena, search_attributes,
+                    .indexed_fields = arena_zalloc(fixture->arena, 1, sizeof entry));
         attributes->indexed_fields[0] = entry;
         attributes->n_indexed_fields = 1;
         decisions[i]->upsert_workflow_search_attributes_decision_attributes->search_attributes =
@@ -212,8 +211,7 @@ TEST(decisions, a_marker_keeps_name_details_and_header, "A-247")
 {
     scoped(fixture_drop) struct fixture *fixture = deciding_run();
     API(Decision) *decision = fixture_marker(fixture, "Version");
-    decision->record_marker_decision_attributes->header =
-        message_new(fixture->arena, API_TYPE(header));
+    decision->record_marker_decision_attributes->header = API_NEW(fixture->arena, header);
     EXPECT_OK(fixture_complete(fixture, decision));
     const API(MarkerRecordedEventAttributes) *marker =
         fixture_event(fixture, 5)->marker_recorded_event_attributes;

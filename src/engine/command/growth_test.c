@@ -58,9 +58,8 @@ decide_signal(void *context, struct step *step)
 {
     struct growth *growth = context;
     API(SignalWorkflowExecutionRequest) *request =
-        message_new(step->arena, API_TYPE(signal_workflow_execution_request));
-    request->signal_name = (char *)"news";
-    request->request_id = arena_format(step->arena, "request-%09u", growth->count++);
+        API_NEW(step->arena, signal_workflow_execution_request, .signal_name = "news",
+                .request_id = arena_format(step->arena, "request-%09u", growth->count++));
     return command_signal(step, request);
 }
 
@@ -101,10 +100,10 @@ decide_complete(void *context, struct step *step)
 {
     struct completing *completing = context;
     const STORED(PendingDecision) *decision = completing->growth->run->core->decision;
-    API(RespondDecisionTaskCompletedRequest) *request =
-        message_new(step->arena, API_TYPE(respond_decision_task_completed_request));
-    request->decisions = arena_zalloc(step->arena, completing->activities + completing->timers + 1,
-                                      sizeof(API(Decision) *));
+    API(RespondDecisionTaskCompletedRequest) *request = API_NEW(
+        step->arena, respond_decision_task_completed_request,
+        .decisions = arena_zalloc(step->arena, completing->activities + completing->timers + 1,
+                                  sizeof(API(Decision) *)));
     for (unsigned i = 0; i < completing->activities; i++)
         request->decisions[request->n_decisions++] = new_activity(completing, step->arena);
     for (unsigned i = 0; i < completing->timers; i++)

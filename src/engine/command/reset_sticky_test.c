@@ -13,12 +13,10 @@ sticky_run(void)
     fixture_begin(fixture);
     EXPECT(fixture_poll_decision(fixture));
     API(RespondDecisionTaskCompletedRequest) *request = fixture_completion(fixture);
-    API(StickyExecutionAttributes) *sticky =
-        message_new(fixture->arena, API_TYPE(sticky_execution_attributes));
-    sticky->worker_task_list = message_new(fixture->arena, API_TYPE(task_list));
-    sticky->worker_task_list->name = (char *)"sticky";
-    sticky->schedule_to_start_timeout = fixture_duration(fixture, 5);
-    request->sticky_attributes = sticky;
+    request->sticky_attributes =
+        API_NEW(fixture->arena, sticky_execution_attributes,
+                .worker_task_list = API_NEW(fixture->arena, task_list, .name = "sticky"),
+                .schedule_to_start_timeout = fixture_duration(fixture, 5));
     EXPECT_OK(fixture_respond(fixture, request));
     EXPECT(fixture_run(fixture)->core->sticky_task_list != NULL);
     return fixture;

@@ -65,7 +65,7 @@ reset_at(struct fixture *fixture, int64_t fork, struct reset *reset)
     *reset = (struct reset){.fork = fork};
     uber__cadence__api__v1__reset_workflow_execution_request__init(&reset->request);
     reset->request.decision_finish_event_id = fork;
-    reset->request.reason = (char *)"bad code";
+    reset->request.reason = "bad code";
     reset->request.request_id = fixture_request_id(fixture);
     struct error *err = reset_check_base(base, &reset->request, fixture->arena);
     if (err == NULL && fork < base->core->next_event_id)
@@ -101,19 +101,13 @@ expect_refused(struct fixture *fixture, int64_t fork, const char *why)
 static API(Decision) *
 activity(struct fixture *fixture, const char *id)
 {
-    API(Decision) *decision = FIXTURE_DECISION(fixture, SCHEDULE_ACTIVITY_TASK);
-    API(ScheduleActivityTaskDecisionAttributes) *attributes =
-        decision->schedule_activity_task_decision_attributes;
-    attributes->activity_id = (char *)id;
-    attributes->activity_type = message_new(fixture->arena, API_TYPE(activity_type));
-    attributes->activity_type->name = (char *)"work";
-    attributes->task_list = message_new(fixture->arena, API_TYPE(task_list));
-    attributes->task_list->name = (char *)"list";
-    attributes->schedule_to_close_timeout = fixture_duration(fixture, 50);
-    attributes->schedule_to_start_timeout = fixture_duration(fixture, 50);
-    attributes->start_to_close_timeout = fixture_duration(fixture, 50);
-    attributes->heartbeat_timeout = fixture_duration(fixture, 0);
-    return decision;
+    return API_DECISION(fixture->arena, schedule_activity_task, .activity_id = (char *)id,
+                        .activity_type = API_NEW(fixture->arena, activity_type, .name = "work"),
+                        .task_list = API_NEW(fixture->arena, task_list, .name = "list"),
+                        .schedule_to_close_timeout = fixture_duration(fixture, 50),
+                        .schedule_to_start_timeout = fixture_duration(fixture, 50),
+                        .start_to_close_timeout = fixture_duration(fixture, 50),
+                        .heartbeat_timeout = fixture_duration(fixture, 0));
 }
 
 /* Started, decided once, signalled, decided again. */
@@ -282,7 +276,7 @@ TEST(reset, a_repeat_is_known_also_by_the_runs_that_follow, "A-206")
     EXPECT(fixture_poll_decision(fixture));
     EXPECT_OK(fixture_complete(fixture, fixture_continue_as_new(fixture)));
     EXPECT_TEXT(reset_find_repeat(fixture_run(fixture), &reset.request), reset.run_id);
-    reset.request.request_id = (char *)"another";
+    reset.request.request_id = "another";
     EXPECT(reset_find_repeat(fixture_run(fixture), &reset.request) == NULL);
 }
 
@@ -304,18 +298,13 @@ grow_child_tree(struct fixture *fixture)
 {
     fixture_begin(fixture);
     EXPECT(fixture_poll_decision(fixture));
-    API(Decision) *start = FIXTURE_DECISION(fixture, START_CHILD_WORKFLOW_EXECUTION);
-    API(StartChildWorkflowExecutionDecisionAttributes) *child =
-        start->start_child_workflow_execution_decision_attributes;
-    child->workflow_id = (char *)"kid";
-    child->workflow_type = message_new(fixture->arena, API_TYPE(workflow_type));
-    child->workflow_type->name = (char *)"kid";
-    API(Decision) *tell = FIXTURE_DECISION(fixture, SIGNAL_EXTERNAL_WORKFLOW_EXECUTION);
-    API(SignalExternalWorkflowExecutionDecisionAttributes) *signal =
-        tell->signal_external_workflow_execution_decision_attributes;
-    signal->workflow_execution = message_new(fixture->arena, API_TYPE(workflow_execution));
-    signal->workflow_execution->workflow_id = (char *)"other";
-    signal->signal_name = (char *)"s";
+    API(Decision) *start =
+        API_DECISION(fixture->arena, start_child_workflow_execution, .workflow_id = "kid",
+                     .workflow_type = API_NEW(fixture->arena, workflow_type, .name = "kid"));
+    API(Decision) *tell = API_DECISION(
+        fixture->arena, signal_external_workflow_execution,
+        .workflow_execution = API_NEW(fixture->arena, workflow_execution, .workflow_id = "other"),
+        .signal_name = "s");
     EXPECT_OK(fixture_complete(fixture, start, tell)); /* 5 and 6 */
     EXPECT_OK(fixture_signal(fixture, "one", "request-1"));
     EXPECT(fixture_poll_decision(fixture));

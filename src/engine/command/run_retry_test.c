@@ -12,15 +12,13 @@ static API(StartWorkflowExecutionRequest) *
 retry_request(struct fixture *fixture, int32_t attempts, int64_t expiration)
 {
     API(StartWorkflowExecutionRequest) *request = fixture_start_request(fixture);
-    API(RetryPolicy) *policy = message_new(fixture->arena, API_TYPE(retry_policy));
-    policy->initial_interval = fixture_duration(fixture, 1);
-    policy->maximum_interval = fixture_duration(fixture, 10);
-    policy->expiration_interval = fixture_duration(fixture, expiration);
-    policy->backoff_coefficient = 2;
-    policy->maximum_attempts = attempts;
-    policy->n_non_retryable_error_reasons = 1;
-    policy->non_retryable_error_reasons = arena_zalloc(fixture->arena, 1, sizeof(char *));
-    policy->non_retryable_error_reasons[0] = (char *)"final";
+    API(RetryPolicy) *policy = API_NEW(
+        fixture->arena, retry_policy, .initial_interval = fixture_duration(fixture, 1),
+        .maximum_interval = fixture_duration(fixture, 10),
+        .expiration_interval = fixture_duration(fixture, expiration), .backoff_coefficient = 2,
+        .maximum_attempts = attempts, .n_non_retryable_error_reasons = 1,
+        .non_retryable_error_reasons = arena_zalloc(fixture->arena, 1, sizeof(char *)));
+    policy->non_retryable_error_reasons[0] = "final";
     request->retry_policy = policy;
     request->input = fixture_payload(fixture, "input");
     return request;
@@ -135,7 +133,7 @@ TEST(run_retry, retries_go_before_the_schedule, "A-194")
 {
     scoped(fixture_drop) struct fixture *fixture = fixture_new();
     API(StartWorkflowExecutionRequest) *request = retry_request(fixture, 2, 0);
-    request->cron_schedule = (char *)"@every 60s";
+    request->cron_schedule = "@every 60s";
     EXPECT_OK(fixture_start(fixture, request));
     fixture_advance(fixture, 60);
     decide(fixture, fixture_fail_run(fixture, "broken"));

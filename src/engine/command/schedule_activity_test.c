@@ -20,12 +20,11 @@ TEST(schedule_activity, the_event_says_all_that_was_asked_for, "A-096", "A-249")
     scoped(fixture_drop) struct fixture *fixture = fixture_new();
     API(Decision) *decision = retried_activity_decision(fixture, "a", 3, 0);
     API(ScheduleActivityTaskDecisionAttributes) *attributes = activity_attributes(decision);
-    attributes->task_list = message_new(fixture->arena, API_TYPE(task_list));
-    attributes->task_list->name = (char *)"other";
-    attributes->task_list->kind = API_VALUE(TASK_LIST_KIND__TASK_LIST_KIND_EPHEMERAL);
-    attributes->header = message_new(fixture->arena, API_TYPE(header));
+    attributes->task_list = API_NEW(fixture->arena, task_list, .name = "other",
+                                    .kind = API_VALUE(TASK_LIST_KIND__TASK_LIST_KIND_EPHEMERAL));
+    attributes->header = API_NEW(fixture->arena, header);
     API(Header__FieldsEntry) *field = message_new(fixture->arena, API_TYPE(header__fields_entry));
-    field->key = (char *)"key";
+    field->key = "key";
     field->value = fixture_payload(fixture, "value");
     attributes->header->fields = &field;
     attributes->header->n_fields = 1;
@@ -68,7 +67,7 @@ list_chosen(struct fixture *fixture, API(TaskListKind) own, const char *name,
     EXPECT_OK(fixture_start(fixture, start));
     API(Decision) *decision =
         activity_decision(fixture, "a", (struct activity_timeouts){10, 10, 10, 0});
-    activity_attributes(decision)->task_list = message_new(fixture->arena, API_TYPE(task_list));
+    activity_attributes(decision)->task_list = API_NEW(fixture->arena, task_list);
     activity_attributes(decision)->task_list->name = (char *)name;
     activity_attributes(decision)->task_list->kind = kind;
     EXPECT(fixture_poll_decision(fixture));
@@ -184,7 +183,7 @@ TEST(schedule_activity, a_retry_policy_stretches_the_timeouts, "A-098")
         EXPECT_OK(fixture_start(fixture, request));
         EXPECT(fixture_poll_decision(fixture));
         API(Decision) *decision = retried_activity_decision(fixture, "a", 5, cases[i].expiration);
-        char *reason = (char *)"cadenceInternal:Timeout SCHEDULE_TO_START";
+        char *reason = "cadenceInternal:Timeout SCHEDULE_TO_START";
         API(RetryPolicy) *policy = activity_attributes(decision)->retry_policy;
         policy->non_retryable_error_reasons = &reason;
         policy->n_non_retryable_error_reasons = cases[i].is_final;
@@ -218,7 +217,7 @@ TEST(schedule_activity, an_id_that_is_pending_is_refused_and_one_that_is_over_is
 static void
 change_nothing(API(ScheduleActivityTaskDecisionAttributes) *attributes)
 {
-    attributes->activity_id = (char *)"";
+    attributes->activity_id = "";
 }
 
 static void
@@ -238,14 +237,14 @@ change_list(API(ScheduleActivityTaskDecisionAttributes) *attributes)
 {
     static API(TaskList) list;
     list = (API(TaskList))UBER__CADENCE__API__V1__TASK_LIST__INIT;
-    list.name = (char *)"/__cadence_sys/mine";
+    list.name = "/__cadence_sys/mine";
     attributes->task_list = &list;
 }
 
 static void
 change_domain(API(ScheduleActivityTaskDecisionAttributes) *attributes)
 {
-    attributes->domain = (char *)"nowhere";
+    attributes->domain = "nowhere";
 }
 
 TEST(schedule_activity, names_and_policies_are_checked, "A-074", "A-254")
@@ -304,9 +303,8 @@ record_in(struct fixture *fixture, const char *name, const char *const *clusters
     record->domain->clusters =
         arena_zalloc(fixture->arena, count, sizeof record->domain->clusters[0]);
     for (size_t i = 0; i < count; i++) {
-        record->domain->clusters[i] =
-            message_new(fixture->arena, API_TYPE(cluster_replication_configuration));
-        record->domain->clusters[i]->cluster_name = (char *)clusters[i];
+        record->domain->clusters[i] = API_NEW(fixture->arena, cluster_replication_configuration,
+                                              .cluster_name = (char *)clusters[i]);
     }
     if (name != NULL) {
         record->domain->name = (char *)name;

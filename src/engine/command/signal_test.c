@@ -135,7 +135,7 @@ TEST(signal_with_start, without_an_open_run_one_begins_with_the_signal, "A-139")
 {
     scoped(fixture_drop) struct fixture *fixture = fixture_new();
     API(StartWorkflowExecutionRequest) *request = fixture_start_request(fixture);
-    request->header = message_new(fixture->arena, API_TYPE(header));
+    request->header = API_NEW(fixture->arena, header);
     for (int i = 0; i < 2; i++) {
         request->request_id = fixture_request_id(fixture);
         EXPECT_OK(fixture_signal_with_start(fixture, request, "go"));
@@ -286,10 +286,10 @@ TEST(request_cancel, of_another_chain_of_runs_it_does_not_exist, "A-155")
     end_run(fixture, fixture_continue_as_new(fixture));
     EXPECT_EQ(fixture->run_count, 2);
     struct chain_call cancel = {
-        .cancel = message_new(fixture->arena, API_TYPE(request_cancel_workflow_execution_request))};
+        .cancel = API_NEW(fixture->arena, request_cancel_workflow_execution_request)};
     struct chain_call terminate = {
-        .terminate = message_new(fixture->arena, API_TYPE(terminate_workflow_execution_request))};
-    cancel.cancel->first_execution_run_id = (char *)"another";
+        .terminate = API_NEW(fixture->arena, terminate_workflow_execution_request)};
+    cancel.cancel->first_execution_run_id = "another";
     terminate.terminate->first_execution_run_id = fixture_run_at(fixture, 1)->core->run_id;
     struct error *refusal = fixture_step(fixture, decide_in_chain, &cancel);
     EXPECT_KIND(refusal, ERR_ENTITY_NOT_EXISTS);

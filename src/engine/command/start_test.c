@@ -214,9 +214,7 @@ TEST(start, header_fields_are_kept_also_empty_ones, "A-031")
         entries[i]->key = (char *)(i == 0 ? "a" : "b");
         entries[i]->value = fixture_payload(fixture, i == 0 ? "one" : "");
     }
-    request->header = message_new(fixture->arena, API_TYPE(header));
-    request->header->fields = entries;
-    request->header->n_fields = 2;
+    request->header = API_NEW(fixture->arena, header, .fields = entries, .n_fields = 2);
     EXPECT_OK(fixture_start(fixture, request));
     const API(Header) *header = started_event(fixture)->header;
     EXPECT_EQ(header->n_fields, 2);
@@ -232,14 +230,13 @@ TEST(start, the_first_event_carries_what_the_request_said, "A-032")
 {
     scoped(fixture_drop) struct fixture *fixture = fixture_new();
     API(StartWorkflowExecutionRequest) *request = fixture_start_request(fixture);
-    request->memo = message_new(fixture->arena, API_TYPE(memo));
-    request->search_attributes = message_new(fixture->arena, API_TYPE(search_attributes));
-    request->retry_policy = message_new(fixture->arena, API_TYPE(retry_policy));
-    request->retry_policy->initial_interval = fixture_duration(fixture, 1);
-    request->retry_policy->backoff_coefficient = 2;
-    request->retry_policy->maximum_attempts = 3;
+    request->memo = API_NEW(fixture->arena, memo);
+    request->search_attributes = API_NEW(fixture->arena, search_attributes);
+    request->retry_policy =
+        API_NEW(fixture->arena, retry_policy, .initial_interval = fixture_duration(fixture, 1),
+                .backoff_coefficient = 2, .maximum_attempts = 3);
     request->active_cluster_selection_policy =
-        message_new(fixture->arena, API_TYPE(active_cluster_selection_policy));
+        API_NEW(fixture->arena, active_cluster_selection_policy);
     EXPECT_OK(fixture_start(fixture, request));
     const API(WorkflowExecutionStartedEventAttributes) *first = started_event(fixture);
     EXPECT_TEXT(first->request_id, request->request_id);
@@ -353,8 +350,8 @@ TEST(start, retries_expire_counted_from_the_first_decision_in_whole_milliseconds
     fixture->context.now += 1500400; /* 1.5004 ms */
     API(StartWorkflowExecutionRequest) *request = fixture_start_request(fixture);
     request->delay_start = fixture_duration(fixture, 10);
-    request->retry_policy = message_new(fixture->arena, API_TYPE(retry_policy));
-    request->retry_policy->expiration_interval = fixture_duration(fixture, 60);
+    request->retry_policy =
+        API_NEW(fixture->arena, retry_policy, .expiration_interval = fixture_duration(fixture, 60));
     EXPECT_OK(fixture_start(fixture, request));
     const GOOGLE(Timestamp) *expiration = started_event(fixture)->expiration_time;
     int64_t time = expiration->seconds * FIXTURE_SECOND + expiration->nanos;

@@ -13,12 +13,10 @@ static void
 complete_sticky(struct fixture *fixture, bool is_forced)
 {
     API(RespondDecisionTaskCompletedRequest) *request = fixture_completion(fixture);
-    API(StickyExecutionAttributes) *sticky =
-        message_new(fixture->arena, API_TYPE(sticky_execution_attributes));
-    sticky->worker_task_list = message_new(fixture->arena, API_TYPE(task_list));
-    sticky->worker_task_list->name = (char *)"sticky";
-    sticky->schedule_to_start_timeout = fixture_duration(fixture, 5);
-    request->sticky_attributes = sticky;
+    request->sticky_attributes =
+        API_NEW(fixture->arena, sticky_execution_attributes,
+                .worker_task_list = API_NEW(fixture->arena, task_list, .name = "sticky"),
+                .schedule_to_start_timeout = fixture_duration(fixture, 5));
     request->force_create_new_decision_task = is_forced;
     EXPECT_OK(fixture_respond(fixture, request));
 }
@@ -176,7 +174,7 @@ lose(void *context, struct step *step)
     STORED(PendingDecision) *decision = mutation_change_decision(step->mutation);
     decision->task_list =
         message_copy(mutation_run(step->mutation)->arena, &decision->task_list->base);
-    decision->task_list->name = (char *)"worker elsewhere";
+    decision->task_list->name = "worker elsewhere";
     decision->schedule_timeout_time = 0;
     return NULL;
 }

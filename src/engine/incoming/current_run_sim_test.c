@@ -403,13 +403,11 @@ SCENE(a_run_that_a_later_version_ended_is_not_reset)
     source_send(&source_history, 1, "cgd");
     source_send(&source_history, 31, "T");
     source_move(fixture, EAST); /* version 10 */
-    API(ResetWorkflowExecutionRequest) *request =
-        message_new(fixture->arena, API_TYPE(reset_workflow_execution_request));
-    request->workflow_execution = message_new(fixture->arena, API_TYPE(workflow_execution));
-    request->workflow_execution->workflow_id = (char *)"wf";
-    request->workflow_execution->run_id = (char *)source_history.key.run_id;
-    request->decision_finish_event_id = 4;
-    request->request_id = (char *)"reset";
+    API(ResetWorkflowExecutionRequest) *request = API_NEW(
+        fixture->arena, reset_workflow_execution_request,
+        .workflow_execution = API_NEW(fixture->arena, workflow_execution, .workflow_id = "wf",
+                                      .run_id = (char *)source_history.key.run_id),
+        .decision_finish_event_id = 4, .request_id = "reset");
     struct shard_reset wanted = {.domain_id = fixture->domain_id, .request = request};
     const char *run_id;
     EXPECT_KIND(shard_reset(fixture->shard, &wanted, fixture->arena, &run_id),

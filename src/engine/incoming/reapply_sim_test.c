@@ -407,24 +407,23 @@ SCENE(a_zombie_is_neither_signalled_nor_cancelled_nor_queried, "E-043")
     source_move(fixture, EAST);
     source_send(&newer, 11, "sd");
     source_send(&older, 1, "sd");
-    API(SignalWorkflowExecutionRequest) *signal =
-        message_new(fixture->arena, API_TYPE(signal_workflow_execution_request));
-    signal->workflow_execution = message_new(fixture->arena, API_TYPE(workflow_execution));
-    signal->workflow_execution->workflow_id = (char *)"wf";
-    signal->workflow_execution->run_id = (char *)older.key.run_id;
-    signal->signal_name = (char *)"signal";
+    API(SignalWorkflowExecutionRequest) *signal = API_NEW(
+        fixture->arena, signal_workflow_execution_request,
+        .workflow_execution = API_NEW(fixture->arena, workflow_execution, .workflow_id = "wf",
+                                      .run_id = (char *)older.key.run_id),
+        .signal_name = "signal");
     EXPECT_KIND(engine_signal(engine, fixture->domain_id, signal, fixture->arena),
                 ERR_ALREADY_COMPLETED);
     API(TerminateWorkflowExecutionRequest) *end =
-        message_new(fixture->arena, API_TYPE(terminate_workflow_execution_request));
-    end->workflow_execution = signal->workflow_execution;
+        API_NEW(fixture->arena, terminate_workflow_execution_request,
+                .workflow_execution = signal->workflow_execution);
     EXPECT_KIND(engine_terminate(engine, fixture->domain_id, end, fixture->arena),
                 ERR_ALREADY_COMPLETED);
     struct query_view view;
     EXPECT_KIND(engine_query_view(engine, &older.key, false, fixture->arena, &view),
                 ERR_ENTITY_NOT_EXISTS);
     EXPECT_OK(engine_query_view(engine, &newer.key, false, fixture->arena, &view));
-    signal->workflow_execution->run_id = (char *)"";
+    signal->workflow_execution->run_id = "";
     EXPECT_OK(engine_signal(engine, fixture->domain_id, signal, fixture->arena));
     EXPECT_EQ(source_look_here(fixture, &newer.key).signals, 1);
     EXPECT(source_look_here(fixture, &older.key).is_zombie);

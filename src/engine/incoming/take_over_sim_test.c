@@ -31,12 +31,9 @@ SCENE(what_a_later_version_wrote_is_not_changed, "E-002")
 static API(ActiveClusterSelectionPolicy) *
 city(struct shard_fixture *fixture, const char *name)
 {
-    API(ActiveClusterSelectionPolicy) *policy =
-        message_new(fixture->arena, API_TYPE(active_cluster_selection_policy));
-    policy->cluster_attribute = message_new(fixture->arena, API_TYPE(cluster_attribute));
-    policy->cluster_attribute->scope = "city";
-    policy->cluster_attribute->name = (char *)name;
-    return policy;
+    return API_NEW(fixture->arena, active_cluster_selection_policy,
+                   .cluster_attribute = API_NEW(fixture->arena, cluster_attribute, .scope = "city",
+                                                .name = (char *)name));
 }
 
 static void
@@ -44,7 +41,7 @@ open_cities(struct shard_fixture *fixture)
 {
     API(RegisterDomainRequest) *request =
         sample_register(EAST, "city.a:east,city.b:east", fixture->arena);
-    request->name = (char *)"cities";
+    request->name = "cities";
     EXPECT_OK(domains_register(fixture->domains, request, fixture->arena, NULL));
     fixture->domain_id =
         arena_text(fixture->arena, domains_find_name(fixture->domains, "cities")->id);

@@ -181,10 +181,7 @@ TEST(ndc_decide, a_batch_that_no_cluster_can_have_sent_is_wrong)
 static API(HistoryEvent) *
 event_of(int64_t id, int64_t version, struct arena *arena)
 {
-    API(HistoryEvent) *event = message_new(arena, API_TYPE(history_event));
-    event->event_id = id;
-    event->version = version;
-    return event;
+    return API_NEW(arena, history_event, .event_id = id, .version = version);
 }
 
 TEST(ndc_decide, the_events_of_a_batch_follow_each_other_in_one_version)
@@ -211,7 +208,7 @@ TEST(ndc_decide, a_reset_is_known_by_its_first_event)
     struct versions versions = VERSIONS({10, 21}, {11, 22});
     API(HistoryEvent) *event = event_of(11, 22, arena);
     API(DecisionTaskFailedEventAttributes) *failed =
-        message_new(arena, API_TYPE(decision_task_failed_event_attributes));
+        API_NEW(arena, decision_task_failed_event_attributes);
     event->attributes_case = EVENT_KIND(DECISION_TASK_FAILED);
     event->decision_task_failed_event_attributes = failed;
     struct replicated_batch batch;
@@ -219,7 +216,7 @@ TEST(ndc_decide, a_reset_is_known_by_its_first_event)
     EXPECT(!batch.is_reset);
     failed->cause =
         API_VALUE(DECISION_TASK_FAILED_CAUSE__DECISION_TASK_FAILED_CAUSE_RESET_WORKFLOW);
-    failed->base_run_id = failed->new_run_id = (char *)"run";
+    failed->base_run_id = failed->new_run_id = "run";
     EXPECT_OK(replicated_batch_read(&event, 1, versions, arena, &batch));
     EXPECT(batch.is_reset);
 }

@@ -115,7 +115,7 @@ TEST(aboard, an_activity_that_grows_gets_a_row_and_keeps_it)
     sample_begin(&sample);
     sample_activity_started(&sample, id);
     mutation_change_activity(sample.mutation, id)->heartbeat_details =
-        message_new(sample.run->arena, API_TYPE(payload));
+        API_NEW(sample.run->arena, payload);
     sample_finish(&sample);
     EXPECT_EQ(count_pending(&sample, BATCH_PUT), 1);
     EXPECT(stored_record(&sample)->activity == NULL);

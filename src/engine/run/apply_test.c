@@ -81,9 +81,8 @@ static void
 make_sticky(struct sample *sample)
 {
     STORED(RunRecord) *core = mutation_core(sample->mutation);
-    core->sticky_task_list = message_new(sample->run->arena, API_TYPE(task_list));
-    core->sticky_task_list->name = (char *)"host-7";
-    core->sticky_task_list->kind = API_VALUE(TASK_LIST_KIND__TASK_LIST_KIND_STICKY);
+    core->sticky_task_list = API_NEW(sample->run->arena, task_list, .name = "host-7",
+                                     .kind = API_VALUE(TASK_LIST_KIND__TASK_LIST_KIND_STICKY));
     core->sticky_timeout = 5;
     core->sticky_time = sample->context.now;
 }
@@ -247,12 +246,11 @@ upsert(struct sample *sample, const char *key, const char *value)
 {
     API(HistoryEvent) *event =
         mutation_new_event(sample->mutation, EVENT_KIND(UPSERT_WORKFLOW_SEARCH_ATTRIBUTES));
-    API(SearchAttributes) *attributes = message_new(sample->arena, API_TYPE(search_attributes));
+    API(SearchAttributes) *attributes = API_NEW(sample->arena, search_attributes);
     API(SearchAttributes__IndexedFieldsEntry) *entry =
         message_new(sample->arena, API_TYPE(search_attributes__indexed_fields_entry));
     entry->key = (char *)key;
-    entry->value = message_new(sample->arena, API_TYPE(payload));
-    entry->value->data = presence_make_bytes(slice_text(value));
+    entry->value = API_NEW(sample->arena, payload, .data = presence_make_bytes(slice_text(value)));
     attributes->n_indexed_fields = 1;
     attributes->indexed_fields = arena_zalloc(sample->arena, 1, sizeof(void *));
     attributes->indexed_fields[0] = entry;

@@ -7,7 +7,7 @@ static API(HistoryEvent) *
 new_event(struct arena *arena, API(HistoryEvent__AttributesCase) kind)
 {
     const ProtobufCFieldDescriptor *field = event_field(kind);
-    API(HistoryEvent) *event = message_new(arena, API_TYPE(history_event));
+    API(HistoryEvent) *event = API_NEW(arena, history_event);
     void *attributes = message_new(arena, field->descriptor);
     memcpy((char *)event + field->offset, &attributes, sizeof attributes);
     event->attributes_case = kind;
@@ -17,15 +17,13 @@ new_event(struct arena *arena, API(HistoryEvent__AttributesCase) kind)
 static API(Header) *
 new_header(struct arena *arena, const char *const *keys, size_t count)
 {
-    API(Header) *header = message_new(arena, API_TYPE(header));
-    header->n_fields = count;
+    API(Header) *header = API_NEW(arena, header, .n_fields = count);
     header->fields = arena_zalloc(arena, count, sizeof(header->fields[0]));
     for (size_t i = 0; i < count; i++) {
         header->fields[i] = message_new(arena, API_TYPE(header__fields_entry));
         header->fields[i]->key = arena_text(arena, keys[i]);
-        header->fields[i]->value = message_new(arena, API_TYPE(payload));
-        header->fields[i]->value->data =
-            presence_make_bytes(slice_text(arena_format(arena, "%zu", i)));
+        header->fields[i]->value = API_NEW(
+            arena, payload, .data = presence_make_bytes(slice_text(arena_format(arena, "%zu", i))));
     }
     return header;
 }
@@ -82,8 +80,7 @@ TEST(canonical, maps_are_sorted_and_each_key_is_there_once)
 TEST(canonical, fields_that_others_cannot_keep_are_left_out)
 {
     scoped(arena_drop) struct arena *arena = arena_new(0);
-    API(Failure) *failure = message_new(arena, API_TYPE(failure));
-    failure->options = message_new(arena, API_TYPE(failure_options));
+    API(Failure) *failure = API_NEW(arena, failure, .options = API_NEW(arena, failure_options));
     API(HistoryEvent) *event = new_event(arena, EVENT_KIND(WORKFLOW_EXECUTION_FAILED));
     event->workflow_execution_failed_event_attributes->failure = failure;
     thrift_make_canonical(arena, event);
@@ -91,9 +88,8 @@ TEST(canonical, fields_that_others_cannot_keep_are_left_out)
     EXPECT(failure->options != NULL);
 
     event = new_event(arena, EVENT_KIND(WORKFLOW_EXECUTION_STARTED));
-    API(ParentExecutionInfo) *parent = message_new(arena, API_TYPE(parent_execution_info));
-    parent->domain_id = (char *)"id";
-    parent->domain_name = (char *)"name";
+    API(ParentExecutionInfo) *parent =
+        API_NEW(arena, parent_execution_info, .domain_id = "id", .domain_name = "name");
     event->workflow_execution_started_event_attributes->parent_execution_info = parent;
     thrift_make_canonical(arena, event);
     parent = event->workflow_execution_started_event_attributes->parent_execution_info;
@@ -105,8 +101,7 @@ TEST(canonical, an_activity_keeps_the_options_of_its_failure, "A-119")
 {
     scoped(arena_drop) struct arena *arena = arena_new(0);
     API(HistoryEvent) *event = new_event(arena, EVENT_KIND(ACTIVITY_TASK_FAILED));
-    API(Failure) *failure = message_new(arena, API_TYPE(failure));
-    failure->options = message_new(arena, API_TYPE(failure_options));
+    API(Failure) *failure = API_NEW(arena, failure, .options = API_NEW(arena, failure_options));
     event->activity_task_failed_event_attributes->failure = failure;
     thrift_make_canonical(arena, event);
     EXPECT(event->activity_task_failed_event_attributes->failure->options != NULL);

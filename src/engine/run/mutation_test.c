@@ -122,8 +122,7 @@ TEST(mutation, an_old_sticky_list_is_not_used, "A-094")
     sample_scheduled_run(&sample);
     sample_begin(&sample);
     STORED(RunRecord) *core = mutation_core(sample.mutation);
-    core->sticky_task_list = message_new(sample.run->arena, API_TYPE(task_list));
-    core->sticky_task_list->name = (char *)"sticky";
+    core->sticky_task_list = API_NEW(sample.run->arena, task_list, .name = "sticky");
     core->sticky_time = sample.context.now;
     EXPECT(mutation_decision_list(sample.mutation) == core->sticky_task_list);
     core->sticky_time -= 366 * 24 * 3600 * SECOND;

@@ -17,10 +17,11 @@ static void
 shelf_open(struct shelf *shelf, int64_t days)
 {
     *shelf = (struct shelf){.arena = arena_new(0), .dynamic = dynamic_new(NULL)};
-    shelf->record = message_new(shelf->arena, STORED_TYPE(domain_record));
-    shelf->record->domain = message_new(shelf->arena, API_TYPE(domain));
-    shelf->record->domain->workflow_execution_retention_period =
-        presence_make_duration(shelf->arena, days * 86400);
+    shelf->record =
+        STORED_NEW(shelf->arena, domain_record,
+                   .domain = API_NEW(shelf->arena, domain,
+                                     .workflow_execution_retention_period =
+                                         presence_make_duration(shelf->arena, days * 86400)));
     shelf->domain = (struct domain){.id = "id", .name = "orders", .record = shelf->record};
     shelf->context = (struct run_context){.domain = &shelf->domain, .dynamic = shelf->dynamic};
 }

@@ -411,7 +411,7 @@ nonsense(void *argument)
             sample.arena);
     EXPECT_KIND(run_load(place.store, SHARD, &key, sample.arena, &loaded), ERR_CORRUPT);
     sample.run->core->format = RUN_RECORD_FORMAT;
-    STORED(BufferedEvent) *empty = message_new(sample.arena, STORED_TYPE(buffered_event));
+    STORED(BufferedEvent) *empty = STORED_NEW(sample.arena, buffered_event);
     put_row(&place, ROW_RUN, row_key, message_encode(sample.arena, &sample.run->core->base), &guard,
             sample.arena);
     EXPECT_OK(run_load(place.store, SHARD, &key, sample.arena, &loaded));

@@ -117,17 +117,15 @@ add_event(struct sample *sample, API(HistoryEvent) *event)
 static API(TaskList) *
 new_list(struct sample *sample, const char *name)
 {
-    API(TaskList) *list = message_new(sample->arena, API_TYPE(task_list));
-    list->name = arena_text(sample->arena, name);
-    list->kind = API_VALUE(TASK_LIST_KIND__TASK_LIST_KIND_NORMAL);
-    return list;
+    return API_NEW(sample->arena, task_list, .name = arena_text(sample->arena, name),
+                   .kind = API_VALUE(TASK_LIST_KIND__TASK_LIST_KIND_NORMAL));
 }
 
 static API(Payload) *
 new_payload(struct sample *sample, const char *text)
 {
-    API(Payload) *payload = message_new(sample->arena, API_TYPE(payload));
-    payload->data = presence_make_bytes(slice_text(text));
+    API(Payload) *payload =
+        API_NEW(sample->arena, payload, .data = presence_make_bytes(slice_text(text)));
     return payload;
 }
 
@@ -137,13 +135,12 @@ sample_started(struct sample *sample, int64_t backoff)
     API(HistoryEvent) *event = new_event(sample, EVENT_KIND(WORKFLOW_EXECUTION_STARTED));
     API(WorkflowExecutionStartedEventAttributes) *started =
         event->workflow_execution_started_event_attributes;
-    started->workflow_type = message_new(sample->arena, API_TYPE(workflow_type));
-    started->workflow_type->name = (char *)"sell";
+    started->workflow_type = API_NEW(sample->arena, workflow_type, .name = "sell");
     started->task_list = new_list(sample, "orders");
     started->input = new_payload(sample, "in");
     started->execution_start_to_close_timeout = presence_make_duration(sample->arena, 1000);
     started->task_start_to_close_timeout = presence_make_duration(sample->arena, 10);
-    started->request_id = (char *)"start-1";
+    started->request_id = "start-1";
     if (backoff > 0)
         started->first_decision_task_backoff = presence_make_duration(sample->arena, backoff);
     return add_event(sample, event);
@@ -166,8 +163,8 @@ sample_decision_started(struct sample *sample)
     API(HistoryEvent) *event = new_event(sample, EVENT_KIND(DECISION_TASK_STARTED));
     event->decision_task_started_event_attributes->scheduled_event_id =
         sample->run->core->decision->schedule_id;
-    event->decision_task_started_event_attributes->request_id = (char *)"poll-1";
-    event->decision_task_started_event_attributes->identity = (char *)"worker";
+    event->decision_task_started_event_attributes->request_id = "poll-1";
+    event->decision_task_started_event_attributes->identity = "worker";
     return add_event(sample, event);
 }
 
@@ -211,8 +208,7 @@ sample_activity_scheduled(struct sample *sample, const char *id, int32_t attempt
     API(ActivityTaskScheduledEventAttributes) *scheduled =
         event->activity_task_scheduled_event_attributes;
     scheduled->activity_id = arena_text(sample->arena, id);
-    scheduled->activity_type = message_new(sample->arena, API_TYPE(activity_type));
-    scheduled->activity_type->name = (char *)"charge";
+    scheduled->activity_type = API_NEW(sample->arena, activity_type, .name = "charge");
     scheduled->task_list = new_list(sample, "cards");
     scheduled->input = new_payload(sample, sample->input == NULL ? "5 EUR" : sample->input);
     scheduled->schedule_to_close_timeout = presence_make_duration(sample->arena, 100);
@@ -220,9 +216,9 @@ sample_activity_scheduled(struct sample *sample, const char *id, int32_t attempt
     scheduled->start_to_close_timeout = presence_make_duration(sample->arena, 60);
     scheduled->heartbeat_timeout = presence_make_duration(sample->arena, 20);
     if (attempts > 0) {
-        scheduled->retry_policy = message_new(sample->arena, API_TYPE(retry_policy));
-        scheduled->retry_policy->maximum_attempts = attempts;
-        scheduled->retry_policy->expiration_interval = presence_make_duration(sample->arena, 90);
+        scheduled->retry_policy =
+            API_NEW(sample->arena, retry_policy, .maximum_attempts = attempts,
+                    .expiration_interval = presence_make_duration(sample->arena, 90));
     }
     return add_event(sample, event);
 }
@@ -234,8 +230,8 @@ sample_activity_started(struct sample *sample, int64_t schedule_id)
     API(ActivityTaskStartedEventAttributes) *started =
         event->activity_task_started_event_attributes;
     started->scheduled_event_id = schedule_id;
-    started->request_id = (char *)"poll-2";
-    started->identity = (char *)"hand";
+    started->request_id = "poll-2";
+    started->identity = "hand";
     started->attempt = run_find_activity(sample->run, schedule_id)->attempt;
     return add_event(sample, event);
 }

@@ -112,8 +112,9 @@ end_children(void *context, struct cross_task *cross_task, struct arena *arena)
 static struct error *
 decide_close(void *context, struct step *step)
 {
-    STORED(TransferRow) *transfer = message_new(step->arena, STORED_TYPE(transfer_row));
-    transfer->type = CADENZA__STORAGE__V1__TRANSFER_TYPE__TRANSFER_TYPE_END_CHILDREN;
+    STORED(TransferRow) *transfer =
+        STORED_NEW(step->arena, transfer_row,
+                   .type = CADENZA__STORAGE__V1__TRANSFER_TYPE__TRANSFER_TYPE_END_CHILDREN);
     mutation_core(step->mutation)->children_row = mutation_add_transfer(step->mutation, transfer);
     return NULL;
 }

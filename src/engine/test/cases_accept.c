@@ -42,12 +42,12 @@ take_with(struct shard_fixture *fixture, struct doer *doer)
 static struct error *
 accept_one(struct shard_fixture *fixture, const char *workflow_id, const char *request_id)
 {
-    STORED(TransferRow) *row = message_new(fixture->arena, STORED_TYPE(transfer_row));
-    row->type = CADENZA__STORAGE__V1__TRANSFER_TYPE__TRANSFER_TYPE_REQUEST;
-    row->domain_id = (char *)fixture->domain_id;
-    row->workflow_id = (char *)workflow_id;
-    row->start = message_new(fixture->arena, API_TYPE(start_workflow_execution_request));
-    row->start->request_id = (char *)request_id;
+    STORED(TransferRow) *row =
+        STORED_NEW(fixture->arena, transfer_row,
+                   .type = CADENZA__STORAGE__V1__TRANSFER_TYPE__TRANSFER_TYPE_REQUEST,
+                   .domain_id = (char *)fixture->domain_id, .workflow_id = (char *)workflow_id,
+                   .start = API_NEW(fixture->arena, start_workflow_execution_request,
+                                    .request_id = (char *)request_id));
     return shard_accept(fixture->shard, row, fixture->arena);
 }
 

@@ -20,7 +20,7 @@ case_open_group(struct shard_fixture *fixture)
     EXPECT_OK(domains_open(&options, fixture->arena, &fixture->domains));
     if (domains_find_name(fixture->domains, "moving") == NULL) {
         API(RegisterDomainRequest) *request = sample_register(EAST, NULL, fixture->arena);
-        request->name = (char *)"moving";
+        request->name = "moving";
         EXPECT_OK(domains_register(fixture->domains, request, fixture->arena, NULL));
     }
     fixture->options.domains = fixture->domains;
@@ -65,7 +65,7 @@ void
 case_move_to(struct domains *domains, int cluster, struct arena *arena)
 {
     API(FailoverDomainRequest) *request = sample_failover(sample_names[cluster], NULL, arena);
-    request->domain_name = (char *)"moving";
+    request->domain_name = "moving";
     EXPECT_OK(domains_failover(domains, request, arena, NULL));
 }
 
@@ -74,15 +74,15 @@ static void
 touch(struct shard_fixture *fixture)
 {
     API(UpdateDomainRequest) *request = sample_update("description", fixture->arena);
-    request->name = (char *)"moving";
-    request->description = (char *)"touched";
+    request->name = "moving";
+    request->description = "touched";
     EXPECT_OK(domains_update(fixture->domains, request, fixture->arena, NULL));
 }
 
 const STORED(ShardRecord) *
 case_stored_record(struct shard_fixture *fixture)
 {
-    STORED(ShardRecord) *record = message_new(fixture->arena, STORED_TYPE(shard_record));
+    STORED(ShardRecord) *record = STORED_NEW(fixture->arena, shard_record);
     struct scan scan = {
         .partition = PARTITION_OF_SHARD(fixture->options.number), .kind = ROW_SHARD, .rows_max = 2};
     struct rows rows;
@@ -280,7 +280,7 @@ register_staying(struct shard_fixture *fixture)
     if (domains_find_name(fixture->domains, "staying") != NULL)
         return;
     API(RegisterDomainRequest) *request = sample_register(EAST, NULL, fixture->arena);
-    request->name = (char *)"staying";
+    request->name = "staying";
     EXPECT_OK(domains_register(fixture->domains, request, fixture->arena, NULL));
 }
 
@@ -424,14 +424,13 @@ static void
 put_cross_task(struct shard_fixture *fixture, char *attribute)
 {
     struct tenure *tenure = fixture->shard->tenure;
-    STORED(TransferRow) *row = message_new(fixture->arena, STORED_TYPE(transfer_row));
-    row->format = RUN_RECORD_FORMAT;
-    row->type = CADENZA__STORAGE__V1__TRANSFER_TYPE__TRANSFER_TYPE_EXTERNAL;
-    row->domain_id = (char *)fixture->domain_id;
+    STORED(TransferRow) *row =
+        STORED_NEW(fixture->arena, transfer_row, .format = RUN_RECORD_FORMAT,
+                   .type = CADENZA__STORAGE__V1__TRANSFER_TYPE__TRANSFER_TYPE_EXTERNAL,
+                   .domain_id = (char *)fixture->domain_id);
     if (attribute != NULL) {
-        row->cluster_attribute = message_new(fixture->arena, API_TYPE(cluster_attribute));
-        row->cluster_attribute->scope = "city";
-        row->cluster_attribute->name = attribute;
+        row->cluster_attribute =
+            API_NEW(fixture->arena, cluster_attribute, .scope = "city", .name = attribute);
     }
     struct transfer_effect added = {.row = tenure->ids.next++, .transfer = row};
     struct batch *batch = tenure_batch(tenure, fixture->arena);
@@ -467,7 +466,7 @@ case_work_waits_for_the_attribute_of_its_run(struct shard_fixture *fixture)
     case_open_group(fixture);
     API(RegisterDomainRequest) *request =
         sample_register(EAST, "city.a:west,city.b:east", fixture->arena);
-    request->name = (char *)"split";
+    request->name = "split";
     EXPECT_OK(domains_register(fixture->domains, request, fixture->arena, NULL));
     fixture->domain_id =
         arena_text(fixture->arena, domains_find_name(fixture->domains, "split")->id);
@@ -483,7 +482,7 @@ case_work_waits_for_the_attribute_of_its_run(struct shard_fixture *fixture)
     shard_fixture_restart(fixture);
     shard_run_cross_tasks(fixture->shard);
     API(FailoverDomainRequest) *move = sample_failover(NULL, "city.a:east", fixture->arena);
-    move->domain_name = (char *)"split";
+    move->domain_name = "split";
     EXPECT_OK(domains_failover(fixture->domains, move, fixture->arena, NULL));
     shard_fixture_wait(count.runs == 2);
     shard_fixture_wait(shard_fixture_rows(fixture, ROW_TRANSFER) == 1);

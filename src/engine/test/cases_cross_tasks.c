@@ -45,8 +45,9 @@ helper_run(void *context, struct cross_task *cross_task, struct arena *arena)
 static struct error *
 decide_cross_task(void *context, struct step *step)
 {
-    STORED(TransferRow) *transfer = message_new(step->arena, STORED_TYPE(transfer_row));
-    transfer->type = CADENZA__STORAGE__V1__TRANSFER_TYPE__TRANSFER_TYPE_END_CHILDREN;
+    STORED(TransferRow) *transfer =
+        STORED_NEW(step->arena, transfer_row,
+                   .type = CADENZA__STORAGE__V1__TRANSFER_TYPE__TRANSFER_TYPE_END_CHILDREN);
     mutation_add_transfer(step->mutation, transfer);
     return NULL;
 }

@@ -15,8 +15,8 @@ drain_to(struct shard_fixture *fixture, struct domains *domains, int cluster)
     struct arena *arena = fixture->arena;
     const struct domain *domain = domains_find_name(domains, "moving");
     STORED(DomainRecord) *record = message_copy(arena, &domain->record->base);
-    STORED(DomainChange) *change = message_new(arena, STORED_TYPE(domain_change));
-    STORED(Drain) *drain = message_new(arena, STORED_TYPE(drain));
+    STORED(DomainChange) *change = STORED_NEW(arena, domain_change);
+    STORED(Drain) *drain = STORED_NEW(arena, drain);
     const struct cluster_group *group = sample_group(EAST);
     int64_t before = record->domain->failover_version;
     int64_t after;

@@ -246,11 +246,11 @@ case_a_task_goes_to_the_list_of_its_domain_and_is_sticky_only_with_another_list(
 {
     shard_fixture_take(fixture);
     shard_fixture_sleep(5 * NS_PER_MS);
-    STORED(TransferRow) *row = message_new(fixture->arena, STORED_TYPE(transfer_row));
-    row->type = CADENZA__STORAGE__V1__TRANSFER_TYPE__TRANSFER_TYPE_ACTIVITY;
+    STORED(TransferRow) *row =
+        STORED_NEW(fixture->arena, transfer_row,
+                   .type = CADENZA__STORAGE__V1__TRANSFER_TYPE__TRANSFER_TYPE_ACTIVITY);
     row->domain_id = "one", row->workflow_id = "wf", row->run_id = "run";
-    row->task_list = message_new(fixture->arena, API_TYPE(task_list));
-    row->task_list->name = "list";
+    row->task_list = API_NEW(fixture->arena, task_list, .name = "list");
     EXPECT_TEXT(offer_row(fixture, row)->domain_id, "one");
     row->list_domain_id = "two";
     row->task_list->kind = API_VALUE(TASK_LIST_KIND__TASK_LIST_KIND_STICKY);

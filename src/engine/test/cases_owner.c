@@ -96,12 +96,10 @@ case_an_overtaken_owner_does_not_refuse_a_reset(struct shard_fixture *fixture)
         shard_fixture_start_decision(fixture, fixture->tasks.items[1], "poll", fixture->arena));
     EXPECT_OK(shard_fixture_complete(fixture, fixture->tasks.items[1], 50, fixture->arena));
 
-    API(ResetWorkflowExecutionRequest) *request =
-        message_new(fixture->arena, API_TYPE(reset_workflow_execution_request));
-    request->workflow_execution = message_new(fixture->arena, API_TYPE(workflow_execution));
-    request->workflow_execution->workflow_id = (char *)"wf";
-    request->decision_finish_event_id = 4;
-    request->request_id = (char *)"reset";
+    API(ResetWorkflowExecutionRequest) *request = API_NEW(
+        fixture->arena, reset_workflow_execution_request,
+        .workflow_execution = API_NEW(fixture->arena, workflow_execution, .workflow_id = "wf"),
+        .decision_finish_event_id = 4, .request_id = "reset");
     struct shard_reset reset = {.domain_id = fixture->domain_id, .request = request};
     const char *run_id = NULL;
     struct error *err = shard_reset(old, &reset, fixture->arena, &run_id);
@@ -183,7 +181,7 @@ case_a_domain_that_is_active_elsewhere_is_refused(struct shard_fixture *fixture)
     domains_close(fixture->domains);
     EXPECT_OK(domains_open(&options, fixture->arena, &fixture->domains));
     API(RegisterDomainRequest) *request = sample_register(WEST, NULL, fixture->arena);
-    request->name = (char *)"elsewhere";
+    request->name = "elsewhere";
     EXPECT_OK(domains_register(fixture->domains, request, fixture->arena, NULL));
     fixture->options.domains = fixture->domains;
     fixture->options.group = options.group;

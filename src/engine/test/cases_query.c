@@ -25,8 +25,7 @@ keep(struct shard_fixture *fixture, struct questioner *questioner, const char *i
 {
     struct shard_fixture_run run;
     EXPECT_OK(shard_fixture_look(fixture, "wf", fixture->arena, &run));
-    API(WorkflowQuery) *question = message_new(fixture->arena, API_TYPE(workflow_query));
-    question->query_type = "state";
+    API(WorkflowQuery) *question = API_NEW(fixture->arena, workflow_query, .query_type = "state");
     *questioner = (struct questioner){.query.id = id, .query.fire = questioner_fire};
     questioner->query.bytes = message_encode(fixture->arena, &question->base);
     list_init(&questioner->query.node);

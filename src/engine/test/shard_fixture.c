@@ -28,10 +28,9 @@ shard_fixture_register(struct shard_fixture *fixture)
     struct domain *domain = domains_find_name(fixture->domains, "orders");
     if (domain == NULL) {
         API(RegisterDomainRequest) *request =
-            message_new(fixture->arena, API_TYPE(register_domain_request));
-        request->name = (char *)"orders";
-        request->workflow_execution_retention_period =
-            presence_make_duration(fixture->arena, 24 * 3600);
+            API_NEW(fixture->arena, register_domain_request, .name = "orders",
+                    .workflow_execution_retention_period =
+                        presence_make_duration(fixture->arena, 24 * 3600));
         EXPECT_OK(domains_register(fixture->domains, request, fixture->arena, NULL));
         domain = domains_find_name(fixture->domains, "orders");
     }
@@ -72,13 +71,11 @@ shard_fixture_open(struct shard_fixture *fixture, struct memory_base *base)
 void
 shard_fixture_archive(struct shard_fixture *fixture)
 {
-    API(UpdateDomainRequest) *request =
-        message_new(fixture->arena, API_TYPE(update_domain_request));
+    API(UpdateDomainRequest) *request = API_NEW(fixture->arena, update_domain_request);
     char *paths[] = {"history_archival_status", "visibility_archival_status"};
-    request->name = (char *)"orders";
-    request->update_mask = message_new(fixture->arena, GOOGLE_TYPE(field_mask));
-    request->update_mask->paths = paths;
-    request->update_mask->n_paths = array_length(paths);
+    request->name = "orders";
+    request->update_mask =
+        GOOGLE_NEW(fixture->arena, field_mask, .paths = paths, .n_paths = array_length(paths));
     request->history_archival_status = API_VALUE(ARCHIVAL_STATUS__ARCHIVAL_STATUS_ENABLED);
     request->visibility_archival_status = API_VALUE(ARCHIVAL_STATUS__ARCHIVAL_STATUS_ENABLED);
     EXPECT_OK(domains_update(fixture->domains, request, fixture->arena, NULL));
@@ -167,22 +164,16 @@ shard_fixture_sleep(int64_t nanoseconds)
 static API(StartWorkflowExecutionRequest) *
 start_request(const char *workflow_id, const char *request_id, int64_t seconds, struct arena *arena)
 {
-    API(StartWorkflowExecutionRequest) *request =
-        message_new(arena, API_TYPE(start_workflow_execution_request));
-    request->domain = (char *)"orders";
-    request->workflow_id = (char *)workflow_id;
-    request->request_id = (char *)request_id;
-    request->identity = (char *)"client";
-    request->workflow_type = message_new(arena, API_TYPE(workflow_type));
-    request->workflow_type->name = (char *)"type";
-    request->task_list = message_new(arena, API_TYPE(task_list));
-    request->task_list->name = (char *)"list";
-    request->task_list->kind = API_VALUE(TASK_LIST_KIND__TASK_LIST_KIND_NORMAL);
-    request->execution_start_to_close_timeout = presence_make_duration(arena, seconds);
-    request->task_start_to_close_timeout = presence_make_duration(arena, 10);
-    request->workflow_id_reuse_policy =
-        API_VALUE(WORKFLOW_ID_REUSE_POLICY__WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE);
-    return request;
+    return API_NEW(
+        arena, start_workflow_execution_request, .domain = "orders",
+        .workflow_id = (char *)workflow_id, .request_id = (char *)request_id, .identity = "client",
+        .workflow_type = API_NEW(arena, workflow_type, .name = "type"),
+        .task_list = API_NEW(arena, task_list, .name = "list",
+                             .kind = API_VALUE(TASK_LIST_KIND__TASK_LIST_KIND_NORMAL)),
+        .execution_start_to_close_timeout = presence_make_duration(arena, seconds),
+        .task_start_to_close_timeout = presence_make_duration(arena, 10),
+        .workflow_id_reuse_policy =
+            API_VALUE(WORKFLOW_ID_REUSE_POLICY__WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE));
 }
 
 struct fixture_start_call {
@@ -229,10 +220,8 @@ decide_signal(void *context, struct step *step)
 struct error *
 shard_fixture_signal(struct shard_fixture *fixture, const char *workflow_id, struct arena *arena)
 {
-    API(SignalWorkflowExecutionRequest) *request =
-        message_new(arena, API_TYPE(signal_workflow_execution_request));
-    request->signal_name = (char *)"signal";
-    request->identity = (char *)"client";
+    API(SignalWorkflowExecutionRequest) *request = API_NEW(
+        arena, signal_workflow_execution_request, .signal_name = "signal", .identity = "client");
     struct shard_step step = {.key = {fixture->domain_id, workflow_id, ""},
                               .needs_run = true,
                               .decide = decide_signal,
@@ -250,8 +239,7 @@ struct error *
 shard_fixture_terminate(struct shard_fixture *fixture, const char *workflow_id, struct arena *arena)
 {
     API(TerminateWorkflowExecutionRequest) *request =
-        message_new(arena, API_TYPE(terminate_workflow_execution_request));
-    request->reason = (char *)"enough";
+        API_NEW(arena, terminate_workflow_execution_request, .reason = "enough");
     struct shard_step step = {.key = {fixture->domain_id, workflow_id, ""},
                               .needs_run = true,
                               .decide = decide_terminate,
@@ -302,37 +290,34 @@ shard_fixture_start_decision(struct shard_fixture *fixture, const struct task *t
 static API(Decision) *
 make_decision(int64_t seconds, struct arena *arena)
 {
-    API(Decision) *decision = message_new(arena, API_TYPE(decision));
+    API(Decision) *decision = API_NEW(arena, decision);
     if (seconds == 0) {
         decision->attributes_case =
             API_VALUE(DECISION__ATTRIBUTES_COMPLETE_WORKFLOW_EXECUTION_DECISION_ATTRIBUTES);
         decision->complete_workflow_execution_decision_attributes =
-            message_new(arena, API_TYPE(complete_workflow_execution_decision_attributes));
+            API_NEW(arena, complete_workflow_execution_decision_attributes);
         return decision;
     }
     decision->attributes_case = API_VALUE(DECISION__ATTRIBUTES_START_TIMER_DECISION_ATTRIBUTES);
     decision->start_timer_decision_attributes =
-        message_new(arena, API_TYPE(start_timer_decision_attributes));
-    decision->start_timer_decision_attributes->timer_id = (char *)"timer";
-    decision->start_timer_decision_attributes->start_to_fire_timeout =
-        presence_make_duration(arena, seconds);
+        API_NEW(arena, start_timer_decision_attributes, .timer_id = "timer",
+                .start_to_fire_timeout = presence_make_duration(arena, seconds));
     return decision;
 }
 
 static API(Decision) *
 make_activity(int number, struct arena *arena)
 {
-    API(Decision) *decision = message_new(arena, API_TYPE(decision));
-    decision->attributes_case =
-        API_VALUE(DECISION__ATTRIBUTES_SCHEDULE_ACTIVITY_TASK_DECISION_ATTRIBUTES);
+    API(Decision) *decision =
+        API_NEW(arena, decision,
+                .attributes_case =
+                    API_VALUE(DECISION__ATTRIBUTES_SCHEDULE_ACTIVITY_TASK_DECISION_ATTRIBUTES));
     API(ScheduleActivityTaskDecisionAttributes) *attributes =
-        message_new(arena, API_TYPE(schedule_activity_task_decision_attributes));
+        API_NEW(arena, schedule_activity_task_decision_attributes);
     decision->schedule_activity_task_decision_attributes = attributes;
     attributes->activity_id = arena_format(arena, "activity-%d", number);
-    attributes->activity_type = message_new(arena, API_TYPE(activity_type));
-    attributes->activity_type->name = (char *)"type";
-    attributes->task_list = message_new(arena, API_TYPE(task_list));
-    attributes->task_list->name = (char *)"list";
+    attributes->activity_type = API_NEW(arena, activity_type, .name = "type");
+    attributes->task_list = API_NEW(arena, task_list, .name = "list");
     attributes->schedule_to_close_timeout = presence_make_duration(arena, 90);
     attributes->schedule_to_start_timeout = presence_make_duration(arena, 90);
     attributes->start_to_close_timeout = presence_make_duration(arena, 90);
@@ -345,10 +330,8 @@ complete_with(struct shard_fixture *fixture, const struct task *task, API(Decisi
               size_t count, struct arena *arena)
 {
     API(RespondDecisionTaskCompletedRequest) *request =
-        message_new(arena, API_TYPE(respond_decision_task_completed_request));
-    request->n_decisions = count;
-    request->decisions = decisions;
-    request->identity = (char *)"worker";
+        API_NEW(arena, respond_decision_task_completed_request, .n_decisions = count,
+                .decisions = decisions, .identity = "worker");
     struct fixture_task_call call = {
         .command = {
             .request = request,

@@ -17,7 +17,7 @@ source_move(struct shard_fixture *fixture, int cluster)
 {
     API(FailoverDomainRequest) *request =
         sample_failover(sample_names[cluster], NULL, fixture->arena);
-    request->domain_name = (char *)"moving";
+    request->domain_name = "moving";
     EXPECT_OK(domains_failover(fixture->domains, request, fixture->arena, NULL));
 }
 
@@ -29,7 +29,7 @@ source_open(struct shard_fixture *fixture)
     domains_close(fixture->domains);
     EXPECT_OK(domains_open(&options, fixture->arena, &fixture->domains));
     API(RegisterDomainRequest) *request = sample_register(EAST, NULL, fixture->arena);
-    request->name = (char *)"moving";
+    request->name = "moving";
     EXPECT_OK(domains_register(fixture->domains, request, fixture->arena, NULL));
     fixture->options.domains = fixture->domains;
     fixture->options.group = options.group;
@@ -57,38 +57,29 @@ source_begin(struct shard_fixture *fixture, const char *workflow_id, const char 
 static API(TaskList) *
 make_list(struct arena *arena)
 {
-    API(TaskList) *list = message_new(arena, API_TYPE(task_list));
-    list->name = (char *)"list";
-    list->kind = API_VALUE(TASK_LIST_KIND__TASK_LIST_KIND_NORMAL);
-    return list;
+    return API_NEW(arena, task_list, .name = "list",
+                   .kind = API_VALUE(TASK_LIST_KIND__TASK_LIST_KIND_NORMAL));
 }
 
 static API(WorkflowExecution) *
 name_run(const struct run_key *key, struct arena *arena)
 {
-    API(WorkflowExecution) *execution = message_new(arena, API_TYPE(workflow_execution));
-    execution->workflow_id = (char *)key->workflow_id;
-    execution->run_id = (char *)key->run_id;
-    return execution;
+    return API_NEW(arena, workflow_execution, .workflow_id = (char *)key->workflow_id,
+                   .run_id = (char *)key->run_id);
 }
 
 static API(WorkflowType) *
 name_type(struct arena *arena)
 {
-    API(WorkflowType) *type = message_new(arena, API_TYPE(workflow_type));
-    type->name = (char *)"type";
-    return type;
+    return API_NEW(arena, workflow_type, .name = "type");
 }
 
 static API(ActiveClusterSelectionPolicy) *
 make_policy(const char *region, struct arena *arena)
 {
-    API(ActiveClusterSelectionPolicy) *policy =
-        message_new(arena, API_TYPE(active_cluster_selection_policy));
-    policy->cluster_attribute = message_new(arena, API_TYPE(cluster_attribute));
-    policy->cluster_attribute->scope = (char *)"region";
-    policy->cluster_attribute->name = (char *)region;
-    return policy;
+    return API_NEW(arena, active_cluster_selection_policy,
+                   .cluster_attribute = API_NEW(arena, cluster_attribute, .scope = "region",
+                                                .name = (char *)region));
 }
 
 static void
@@ -96,8 +87,7 @@ fill_started(struct source_history *source_history,
              API(WorkflowExecutionStartedEventAttributes) *started)
 {
     struct arena *arena = source_history->fixture->arena;
-    started->workflow_type = message_new(arena, API_TYPE(workflow_type));
-    started->workflow_type->name = (char *)"type";
+    started->workflow_type = API_NEW(arena, workflow_type, .name = "type");
     started->task_list = make_list(arena);
     started->execution_start_to_close_timeout = presence_make_duration(arena, 1000);
     started->active_cluster_selection_policy = source_history->fixture->policy;
@@ -108,14 +98,13 @@ fill_started(struct source_history *source_history,
         (char *)source_history->key.run_id;
     if (source_history->original_run_id != NULL)
         started->original_execution_run_id = (char *)source_history->original_run_id;
-    started->identity = (char *)"client";
+    started->identity = "client";
     if (source_history->parent == NULL)
         return;
-    started->parent_execution_info = message_new(arena, API_TYPE(parent_execution_info));
-    started->parent_execution_info->domain_name = (char *)"moving";
-    started->parent_execution_info->workflow_execution =
-        name_run(&source_history->parent->key, arena);
-    started->parent_execution_info->initiated_id = source_history->parent->child_id;
+    started->parent_execution_info =
+        API_NEW(arena, parent_execution_info, .domain_name = "moving",
+                .workflow_execution = name_run(&source_history->parent->key, arena),
+                .initiated_id = source_history->parent->child_id);
 }
 
 static void
@@ -124,8 +113,7 @@ fill_activity(struct source_history *source_history,
 {
     struct arena *arena = source_history->fixture->arena;
     scheduled->activity_id = arena_format(arena, "%lld", (long long)source_history->next_event_id);
-    scheduled->activity_type = message_new(arena, API_TYPE(activity_type));
-    scheduled->activity_type->name = (char *)"type";
+    scheduled->activity_type = API_NEW(arena, activity_type, .name = "type");
     scheduled->task_list = make_list(arena);
     scheduled->schedule_to_close_timeout = presence_make_duration(arena, 90);
     scheduled->schedule_to_start_timeout = presence_make_duration(arena, 90);
@@ -165,7 +153,7 @@ fill_decision(struct source_history *source_history, char letter, API(HistoryEve
         MAKE(decision_task_started, DECISION_TASK_STARTED, decision_task_started);
         event->decision_task_started_event_attributes->scheduled_event_id =
             source_history->scheduled_id;
-        event->decision_task_started_event_attributes->request_id = (char *)"poll";
+        event->decision_task_started_event_attributes->request_id = "poll";
         source_history->started_id = source_history->next_event_id;
     } else if (letter == 'c') {
         MAKE(decision_task_completed, DECISION_TASK_COMPLETED, decision_task_completed);
@@ -218,13 +206,13 @@ fill_work(struct source_history *source_history, char letter, API(HistoryEvent) 
             source_history->activity_started_id;
     } else if (letter == 'm') {
         MAKE(timer_started, TIMER_STARTED, timer_started);
-        event->timer_started_event_attributes->timer_id = (char *)"timer";
+        event->timer_started_event_attributes->timer_id = "timer";
         event->timer_started_event_attributes->start_to_fire_timeout =
             presence_make_duration(arena, 500);
         source_history->timer_id = source_history->next_event_id;
     } else {
         MAKE(timer_fired, TIMER_FIRED, timer_fired);
-        event->timer_fired_event_attributes->timer_id = (char *)"timer";
+        event->timer_fired_event_attributes->timer_id = "timer";
         event->timer_fired_event_attributes->started_event_id = source_history->timer_id;
     }
 }
@@ -238,7 +226,7 @@ fill_child(struct source_history *source_history, char letter, API(HistoryEvent)
              start_child_workflow_execution_initiated);
         API(StartChildWorkflowExecutionInitiatedEventAttributes) *initiated =
             event->start_child_workflow_execution_initiated_event_attributes;
-        initiated->domain = (char *)"moving";
+        initiated->domain = "moving";
         initiated->workflow_id = (char *)source_history->child->key.workflow_id;
         initiated->workflow_type = name_type(arena);
         initiated->task_list = make_list(arena);
@@ -249,7 +237,7 @@ fill_child(struct source_history *source_history, char letter, API(HistoryEvent)
          child_workflow_execution_started);
     API(ChildWorkflowExecutionStartedEventAttributes) *started =
         event->child_workflow_execution_started_event_attributes;
-    started->domain = (char *)"moving";
+    started->domain = "moving";
     started->workflow_execution = name_run(&source_history->child->key, arena);
     started->workflow_type = name_type(arena);
     started->initiated_event_id = source_history->child_id;
@@ -264,7 +252,7 @@ fill_signal(struct source_history *source_history, char letter, API(HistoryEvent
         event->workflow_execution_signaled_event_attributes;
     signaled->signal_name =
         arena_format(arena, "signal-%lld", (long long)source_history->next_event_id);
-    signaled->identity = (char *)"client";
+    signaled->identity = "client";
     if (letter == 'G')
         signaled->request_id =
             arena_format(arena, "request-%lld", (long long)source_history->next_event_id);
@@ -290,7 +278,7 @@ fill_end(struct source_history *source_history, char letter, API(HistoryEvent) *
     } else {
         MAKE(workflow_execution_terminated, WORKFLOW_EXECUTION_TERMINATED,
              workflow_execution_terminated);
-        event->workflow_execution_terminated_event_attributes->identity = (char *)"client";
+        event->workflow_execution_terminated_event_attributes->identity = "client";
         event->workflow_execution_terminated_event_attributes->reason =
             letter == 'V' ? (char *)"Terminate Workflow Due To Version Conflict."
                           : (char *)"enough";
@@ -301,10 +289,9 @@ static API(HistoryEvent) *
 make_event(struct source_history *source_history, int64_t event_version, char letter)
 {
     struct arena *arena = source_history->fixture->arena;
-    API(HistoryEvent) *event = message_new(arena, API_TYPE(history_event));
-    event->event_id = source_history->next_event_id;
-    event->version = event_version;
-    event->task_id = source_history->task_id++;
+    API(HistoryEvent) *event =
+        API_NEW(arena, history_event, .event_id = source_history->next_event_id,
+                .version = event_version, .task_id = source_history->task_id++);
     event->event_time = presence_make_timestamp(arena, source_history->time += NS_PER_MS);
     if (letter == 's') {
         MAKE(workflow_execution_started, WORKFLOW_EXECUTION_STARTED, workflow_execution_started);
@@ -312,7 +299,7 @@ make_event(struct source_history *source_history, int64_t event_version, char le
     } else if (letter == 'k') {
         MAKE(workflow_execution_cancel_requested, WORKFLOW_EXECUTION_CANCEL_REQUESTED,
              workflow_execution_cancel_requested);
-        event->workflow_execution_cancel_requested_event_attributes->identity = (char *)"client";
+        event->workflow_execution_cancel_requested_event_attributes->identity = "client";
     } else if (strchr("dbcftFR", letter) != NULL) {
         fill_decision(source_history, letter, event);
     } else if (strchr("aAxmM", letter) != NULL) {

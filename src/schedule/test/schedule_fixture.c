@@ -6,15 +6,12 @@
 API(CreateScheduleRequest) *
 schedule_fixture_request(struct arena *arena, const char *cron)
 {
-    API(CreateScheduleRequest) *request = message_new(arena, API_TYPE(create_schedule_request));
-    request->schedule_id = "plan";
-    request->spec = message_new(arena, API_TYPE(schedule_spec));
-    request->spec->cron_expression = (char *)cron;
-    request->action = message_new(arena, API_TYPE(schedule_action));
-    request->action->start_workflow =
-        message_new(arena, API_TYPE(schedule_action__start_workflow_action));
-    request->policies = message_new(arena, API_TYPE(schedule_policies));
-    return request;
+    return API_NEW(arena, create_schedule_request, .schedule_id = "plan",
+                   .spec = API_NEW(arena, schedule_spec, .cron_expression = (char *)cron),
+                   .action = API_NEW(arena, schedule_action,
+                                     .start_workflow = message_new(
+                                         arena, API_TYPE(schedule_action__start_workflow_action))),
+                   .policies = API_NEW(arena, schedule_policies));
 }
 
 /* All of it again, from the bytes. */
@@ -37,7 +34,7 @@ add(struct schedule_fixture *schedule_fixture, API(HistoryEvent__AttributesCase)
 {
     const ProtobufCFieldDescriptor *field =
         message_find_field(API_TYPE(history_event), (uint32_t)kind);
-    *event = message_new(schedule_fixture->arena, API_TYPE(history_event));
+    *event = API_NEW(schedule_fixture->arena, history_event);
     void *attributes = message_new(schedule_fixture->arena, field->descriptor);
     memcpy((char *)*event + field->offset, &attributes, sizeof attributes);
     (*event)->attributes_case = kind;
@@ -166,18 +163,17 @@ void
 schedule_fixture_fired_some(struct schedule_fixture *schedule_fixture, size_t count,
                             STORED(ScheduleEnd) end)
 {
-    STORED(ScheduleReport) *report =
-        message_new(schedule_fixture->arena, STORED_TYPE(schedule_report));
+    STORED(ScheduleReport) *report = STORED_NEW(schedule_fixture->arena, schedule_report);
     check(schedule_fixture->task != NULL && count <= schedule_fixture->task->n_fires);
     for (size_t i = 0; i < count; i++) {
-        STORED(ScheduleOutcome) *outcome =
-            message_new(schedule_fixture->arena, STORED_TYPE(schedule_outcome));
-        outcome->end = end;
-        outcome->run = message_new(schedule_fixture->arena, STORED_TYPE(schedule_run));
-        outcome->run->run_id =
-            end == END(STARTED) ? arena_format(schedule_fixture->arena, "run-%lld",
-                                               (long long)schedule_fixture->task->fires[i]->nominal)
-                                : "";
+        STORED(ScheduleOutcome) *outcome = STORED_NEW(
+            schedule_fixture->arena, schedule_outcome, .end = end,
+            .run = STORED_NEW(
+                schedule_fixture->arena, schedule_run,
+                .run_id = end == END(STARTED)
+                              ? arena_format(schedule_fixture->arena, "run-%lld",
+                                             (long long)schedule_fixture->task->fires[i]->nominal)
+                              : ""));
         array_push(schedule_fixture->arena, report->outcomes, report->n_outcomes, outcome);
     }
     add_report(schedule_fixture, report);
@@ -193,13 +189,11 @@ void
 schedule_fixture_closed(struct schedule_fixture *schedule_fixture, const char *run_id,
                         API(WorkflowExecutionCloseStatus) status)
 {
-    STORED(ScheduleReport) *report =
-        message_new(schedule_fixture->arena, STORED_TYPE(schedule_report));
-    STORED(ScheduleClosed) *closed =
-        message_new(schedule_fixture->arena, STORED_TYPE(schedule_closed));
-    closed->run = message_new(schedule_fixture->arena, STORED_TYPE(schedule_run));
-    closed->run->run_id = (char *)run_id;
-    closed->close_status = status;
+    STORED(ScheduleReport) *report = STORED_NEW(schedule_fixture->arena, schedule_report);
+    STORED(ScheduleClosed) *closed = STORED_NEW(
+        schedule_fixture->arena, schedule_closed,
+        .run = STORED_NEW(schedule_fixture->arena, schedule_run, .run_id = (char *)run_id),
+        .close_status = status);
     array_push(schedule_fixture->arena, report->closed, report->n_closed, closed);
     add_report(schedule_fixture, report);
 }

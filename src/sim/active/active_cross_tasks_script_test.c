@@ -149,27 +149,19 @@ TEST(active, a_child_that_says_so_runs_in_another_cluster_than_its_parent)
 static void
 enable_queue(struct script *script)
 {
-    ADMIN(UpdateDomainAsyncWorkflowConfiguratonRequest) *request =
-        message_new(script->arena, ADMIN_TYPE(update_domain_async_workflow_configuraton_request));
-    ADMIN(UpdateDomainAsyncWorkflowConfiguratonResponse) *response = NULL;
-    request->domain = SCRIPT_DOMAIN;
-    request->configuration = message_new(script->arena, API_TYPE(async_workflow_configuration));
-    request->configuration->enabled = true;
-    request->configuration->predefined_queue_name = "queue";
-    EXPECT_OK(script_admin(script, 0, "UpdateDomainAsyncWorkflowConfiguraton", request,
-                           update_domain_async_workflow_configuraton_response, &response));
+    ADMIN(UpdateDomainAsyncWorkflowConfiguratonRequest) *request = ADMIN_NEW(
+        script->arena, update_domain_async_workflow_configuraton_request, .domain = SCRIPT_DOMAIN,
+        .configuration = API_NEW(script->arena, async_workflow_configuration, .enabled = true,
+                                 .predefined_queue_name = "queue"));
+    EXPECT_OK(script_call(script, 0, request, NULL));
     script_sleep(script, 2 * NS_PER_S);
 }
 
 static struct error *
 start_later(struct script *script, unsigned cluster, const char *id, const char *region)
 {
-    API(StartWorkflowExecutionAsyncRequest) *request =
-        message_new(script->arena, API_TYPE(start_workflow_execution_async_request));
-    API(StartWorkflowExecutionAsyncResponse) *response = NULL;
-    request->request = active_start_request(script, id, region);
-    return script_call(script, cluster, "WorkflowAPI/StartWorkflowExecutionAsync", request,
-                       start_workflow_execution_async_response, &response);
+    return SCRIPT_CALL(script, cluster, NULL, start_workflow_execution_async,
+                       .request = active_start_request(script, id, region));
 }
 
 /* Accepted where the caller is, done where the workflow is. */

@@ -99,15 +99,10 @@ ask(void *argument)
 {
     struct asked *asked = argument;
     struct script *script = asked->script;
-    API(QueryWorkflowRequest) *request =
-        message_new(script->arena, API_TYPE(query_workflow_request));
-    request->domain = SCRIPT_DOMAIN;
-    request->workflow_execution = message_new(script->arena, API_TYPE(workflow_execution));
-    request->workflow_execution->workflow_id = "wf";
-    request->query = message_new(script->arena, API_TYPE(workflow_query));
-    request->query->query_type = "signals";
-    asked->err = script_call(script, asked->cluster, "WorkflowAPI/QueryWorkflow", request,
-                             query_workflow_response, &asked->response);
+    asked->err = SCRIPT_CALL(
+        script, asked->cluster, &asked->response, query_workflow, .domain = SCRIPT_DOMAIN,
+        .workflow_execution = script_execution(script, "wf", ""),
+        .query = API_NEW(script->arena, workflow_query, .query_type = "signals"));
     asked->is_over = true;
 }
 
@@ -132,15 +127,12 @@ expect_query(struct script *script, unsigned cluster, const char *signals)
     fiber_start("asker", ask, &asked);
     API(PollForDecisionTaskResponse) *task = script_poll(script, cluster, WITHIN);
     EXPECT(task != NULL && task->query != NULL);
-    API(RespondQueryTaskCompletedRequest) *answer =
-        message_new(script->arena, API_TYPE(respond_query_task_completed_request));
-    API(RespondQueryTaskCompletedResponse) *completed = NULL;
-    answer->task_token = task->task_token;
-    answer->result = message_new(script->arena, API_TYPE(workflow_query_result));
-    answer->result->result_type = API_VALUE(QUERY_RESULT_TYPE__QUERY_RESULT_TYPE_ANSWERED);
-    answer->result->answer = signals_of(script, task->history);
-    EXPECT_OK(script_call(script, cluster, "WorkerAPI/RespondQueryTaskCompleted", answer,
-                          respond_query_task_completed_response, &completed));
+    API(RespondQueryTaskCompletedRequest) *answer = API_NEW(
+        script->arena, respond_query_task_completed_request, .task_token = task->task_token,
+        .result = API_NEW(script->arena, workflow_query_result,
+                          .result_type = API_VALUE(QUERY_RESULT_TYPE__QUERY_RESULT_TYPE_ANSWERED),
+                          .answer = signals_of(script, task->history)));
+    EXPECT_OK(script_call(script, cluster, answer, NULL));
     while (!asked.is_over)
         script_sleep(script, NS_PER_MS);
     EXPECT_OK(asked.err);

@@ -102,12 +102,8 @@ play_activity(struct script *script)
     EXPECT(clock_monotonic() - began < AT_ONCE);
     active_await_move(script, 0, "region0", 1);
     EXPECT(script_poll_activity(script, 0, NS_PER_S) == NULL);
-    API(RespondActivityTaskCompletedRequest) *request =
-        message_new(script->arena, API_TYPE(respond_activity_task_completed_request));
-    API(RespondActivityTaskCompletedResponse) *response = NULL;
-    request->task_token = task->task_token;
-    EXPECT_OK(script_call(script, 1, "WorkerAPI/RespondActivityTaskCompleted", request,
-                          respond_activity_task_completed_response, &response));
+    EXPECT_OK(SCRIPT_CALL(script, 1, NULL, respond_activity_task_completed,
+                          .task_token = task->task_token));
     active_end(script, 1, "w");
     script_expect_same(script, "w");
     active_expect_written(script_history(script, 0, "w", ""), 5, 1);
@@ -285,16 +281,10 @@ play_forwarding(struct script *script)
     script_await(script, 0, "w", 2);
     active_expect_written(script_history(script, 1, "w", ""), 0, 1);
     EXPECT_OK(script_signal(script, 0, "w", "by-id"));
-    API(SignalWorkflowExecutionRequest) *request =
-        message_new(script->arena, API_TYPE(signal_workflow_execution_request));
-    API(SignalWorkflowExecutionResponse) *response = NULL;
-    request->domain = SCRIPT_DOMAIN;
-    request->workflow_execution = message_new(script->arena, API_TYPE(workflow_execution));
-    request->workflow_execution->workflow_id = "w";
-    request->workflow_execution->run_id = (char *)first;
-    request->signal_name = "by-run";
-    EXPECT_OK(script_call(script, 0, "WorkflowAPI/SignalWorkflowExecution", request,
-                          signal_workflow_execution_response, &response));
+    API(SignalWorkflowExecutionRequest) *request = API_NEW(
+        script->arena, signal_workflow_execution_request, .domain = SCRIPT_DOMAIN,
+        .workflow_execution = script_execution(script, "w", first), .signal_name = "by-run");
+    EXPECT_OK(script_call(script, 0, request, NULL));
     API(History) *history = script_await(script, 0, "w", 4);
     active_expect_written(history, 0, 1);
     active_end(script, 1, "w");
@@ -313,8 +303,7 @@ play_forwarding(struct script *script)
     EXPECT_OK(script_signal(script, 1, "w", "current"));
     active_expect_written(script_await(script, 0, "w", 4), 0, 0);
     request->signal_name = "closed";
-    err = script_call(script, 0, "WorkflowAPI/SignalWorkflowExecution", request,
-                      signal_workflow_execution_response, &response);
+    err = script_call(script, 0, request, NULL);
     EXPECT_KIND(err, ERR_ENTITY_NOT_EXISTS);
     EXPECT_TEXT(err->message, "Workflow execution already completed.");
 }
@@ -413,11 +402,9 @@ TEST(active_moves, a_cluster_that_the_domain_does_not_have_passes_all_calls_on)
 static void
 remove_region(struct script *script, const char *region)
 {
-    API(UpdateDomainRequest) *request = message_new(script->arena, API_TYPE(update_domain_request));
-    API(UpdateDomainResponse) *response = NULL;
-    request->name = SCRIPT_DOMAIN;
-    request->security_token = "";
-    request->update_mask = message_new(script->arena, GOOGLE_TYPE(field_mask));
+    API(UpdateDomainRequest) *request =
+        API_NEW(script->arena, update_domain_request, .name = SCRIPT_DOMAIN, .security_token = "",
+                .update_mask = GOOGLE_NEW(script->arena, field_mask));
     static char *paths[] = {"removed_attributes"};
     request->update_mask->paths = paths;
     request->update_mask->n_paths = 1;
@@ -425,8 +412,7 @@ remove_region(struct script *script, const char *region)
     request->removed_attributes[0] = active_policy(script, "region", region)->cluster_attribute;
     request->n_removed_attributes = 1;
     request->is_forced = true;
-    EXPECT_OK(script_call(script, 0, "DomainAPI/UpdateDomain", request, update_domain_response,
-                          &response));
+    EXPECT_OK(script_call(script, 0, request, NULL));
 }
 
 /* Nobody works on its workflows; nothing of them is lost, and they go on when it is back. */

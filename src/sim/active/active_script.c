@@ -43,12 +43,9 @@ active_play_regions(unsigned clusters, void (*run)(struct script *script))
 API(ActiveClusterSelectionPolicy) *
 active_policy(struct script *script, const char *scope, const char *name)
 {
-    API(ActiveClusterSelectionPolicy) *policy =
-        message_new(script->arena, API_TYPE(active_cluster_selection_policy));
-    policy->cluster_attribute = message_new(script->arena, API_TYPE(cluster_attribute));
-    policy->cluster_attribute->scope = (char *)scope;
-    policy->cluster_attribute->name = (char *)name;
-    return policy;
+    return API_NEW(script->arena, active_cluster_selection_policy,
+                   .cluster_attribute = API_NEW(script->arena, cluster_attribute,
+                                                .scope = (char *)scope, .name = (char *)name));
 }
 
 API(StartWorkflowExecutionRequest) *
@@ -73,14 +70,10 @@ active_signal_with_start(struct script *script, unsigned cluster,
                          API(StartWorkflowExecutionRequest) *start, const char *signal,
                          const char **run_id)
 {
-    API(SignalWithStartWorkflowExecutionRequest) *request =
-        message_new(script->arena, API_TYPE(signal_with_start_workflow_execution_request));
     API(SignalWithStartWorkflowExecutionResponse) *response = NULL;
-    request->start_request = start;
-    request->signal_name = (char *)signal;
     struct error *err =
-        script_call(script, cluster, "WorkflowAPI/SignalWithStartWorkflowExecution", request,
-                    signal_with_start_workflow_execution_response, &response);
+        SCRIPT_CALL(script, cluster, &response, signal_with_start_workflow_execution,
+                    .start_request = start, .signal_name = (char *)signal);
     *run_id = err == NULL ? response->run_id : "";
     return err;
 }
@@ -151,15 +144,9 @@ active_end(struct script *script, unsigned cluster, const char *id)
 API(Decision) *
 active_start_child(struct script *script, const char *id, API(ActiveClusterSelectionPolicy) *policy)
 {
-    API(Decision) *decision = script_decision(script, DECISION(START_CHILD_WORKFLOW_EXECUTION));
-    API(StartChildWorkflowExecutionDecisionAttributes) *child =
-        message_new(script->arena, API_TYPE(start_child_workflow_execution_decision_attributes));
-    child->workflow_id = (char *)id;
-    child->workflow_type = message_new(script->arena, API_TYPE(workflow_type));
-    child->workflow_type->name = "scripted";
-    child->active_cluster_selection_policy = policy;
-    decision->start_child_workflow_execution_decision_attributes = child;
-    return decision;
+    return API_DECISION(script->arena, start_child_workflow_execution, .workflow_id = (char *)id,
+                        .workflow_type = API_NEW(script->arena, workflow_type, .name = "scripted"),
+                        .active_cluster_selection_policy = policy);
 }
 
 /* --- looking ---- */
@@ -175,15 +162,11 @@ active_expect_written(const API(History) *history, size_t first, unsigned cluste
 static int
 close_status(struct script *script, unsigned cluster, const char *id, const char *run_id)
 {
-    API(DescribeWorkflowExecutionRequest) *request =
-        message_new(script->arena, API_TYPE(describe_workflow_execution_request));
+    API(DescribeWorkflowExecutionRequest) *request = API_NEW(
+        script->arena, describe_workflow_execution_request, .domain = SCRIPT_DOMAIN,
+        .workflow_execution = script_execution(script, id, run_id == NULL ? "" : (char *)run_id));
     API(DescribeWorkflowExecutionResponse) *response = NULL;
-    request->domain = SCRIPT_DOMAIN;
-    request->workflow_execution = message_new(script->arena, API_TYPE(workflow_execution));
-    request->workflow_execution->workflow_id = (char *)id;
-    request->workflow_execution->run_id = run_id == NULL ? "" : (char *)run_id;
-    struct error *err = script_call(script, cluster, "WorkflowAPI/DescribeWorkflowExecution",
-                                    request, describe_workflow_execution_response, &response);
+    struct error *err = script_call(script, cluster, request, &response);
     return err != NULL ? -1 : (int)response->workflow_execution_info->close_status;
 }
 

@@ -150,9 +150,7 @@ TEST(active, an_attribute_that_the_domain_has_not_starts_nothing, "G-012")
 static API(Decision) *
 continue_as_new(struct script *script, API(ActiveClusterSelectionPolicy) *policy)
 {
-    API(Decision) *decision = script_decision(script, DECISION(CONTINUE_AS_NEW_WORKFLOW_EXECUTION));
-    decision->continue_as_new_workflow_execution_decision_attributes = message_new(
-        script->arena, API_TYPE(continue_as_new_workflow_execution_decision_attributes));
+    API(Decision) *decision = API_DECISION(script->arena, continue_as_new_workflow_execution);
     decision->continue_as_new_workflow_execution_decision_attributes
         ->active_cluster_selection_policy = policy;
     return decision;
@@ -308,23 +306,17 @@ play_cron(struct script *script)
 static API(Decision) *
 fail_workflow(struct script *script)
 {
-    API(Decision) *decision = script_decision(script, DECISION(FAIL_WORKFLOW_EXECUTION));
-    decision->fail_workflow_execution_decision_attributes =
-        message_new(script->arena, API_TYPE(fail_workflow_execution_decision_attributes));
-    decision->fail_workflow_execution_decision_attributes->failure =
-        message_new(script->arena, API_TYPE(failure));
-    decision->fail_workflow_execution_decision_attributes->failure->reason = "again";
-    return decision;
+    return API_DECISION(script->arena, fail_workflow_execution,
+                        .failure = API_NEW(script->arena, failure, .reason = "again"));
 }
 
 static void
 play_retry(struct script *script)
 {
     API(StartWorkflowExecutionRequest) *request = active_start_request(script, "w", "region1");
-    request->retry_policy = message_new(script->arena, API_TYPE(retry_policy));
-    request->retry_policy->initial_interval = presence_make_duration(script->arena, 1);
-    request->retry_policy->backoff_coefficient = 1;
-    request->retry_policy->maximum_attempts = 3;
+    request->retry_policy = API_NEW(script->arena, retry_policy,
+                                    .initial_interval = presence_make_duration(script->arena, 1),
+                                    .backoff_coefficient = 1, .maximum_attempts = 3);
     const char *run_id;
     EXPECT_OK(script_try_start(script, 1, request, &run_id));
     API(Decision) *failure = fail_workflow(script);
@@ -339,18 +331,10 @@ play_reset(struct script *script)
     const char *run_id = active_start(script, 1, "w", "region1");
     active_end(script, 1, "w");
     script_await(script, 0, "w", 5);
-    API(ResetWorkflowExecutionRequest) *request =
-        message_new(script->arena, API_TYPE(reset_workflow_execution_request));
-    API(ResetWorkflowExecutionResponse) *response = NULL;
-    request->domain = SCRIPT_DOMAIN;
-    request->workflow_execution = message_new(script->arena, API_TYPE(workflow_execution));
-    request->workflow_execution->workflow_id = "w";
-    request->workflow_execution->run_id = (char *)run_id;
-    request->reason = "again";
-    request->decision_finish_event_id = 4;
-    request->request_id = script_start_request(script, "w")->request_id;
-    EXPECT_OK(script_call(script, 0, "WorkflowAPI/ResetWorkflowExecution", request,
-                          reset_workflow_execution_response, &response));
+    EXPECT_OK(SCRIPT_CALL(script, 0, NULL, reset_workflow_execution, .domain = SCRIPT_DOMAIN,
+                          .workflow_execution = script_execution(script, "w", run_id),
+                          .reason = "again", .decision_finish_event_id = 4,
+                          .request_id = script_start_request(script, "w")->request_id));
     expect_successor(script, "w", run_id);
     active_end(script, 1, "w");
 }
@@ -359,15 +343,8 @@ static void
 play_restart(struct script *script)
 {
     const char *run_id = active_start(script, 1, "w", "region1");
-    API(RestartWorkflowExecutionRequest) *request =
-        message_new(script->arena, API_TYPE(restart_workflow_execution_request));
-    API(RestartWorkflowExecutionResponse) *response = NULL;
-    request->domain = SCRIPT_DOMAIN;
-    request->workflow_execution = message_new(script->arena, API_TYPE(workflow_execution));
-    request->workflow_execution->workflow_id = "w";
-    request->workflow_execution->run_id = (char *)run_id;
-    EXPECT_OK(script_call(script, 1, "WorkflowAPI/RestartWorkflowExecution", request,
-                          restart_workflow_execution_response, &response));
+    EXPECT_OK(SCRIPT_CALL(script, 1, NULL, restart_workflow_execution, .domain = SCRIPT_DOMAIN,
+                          .workflow_execution = script_execution(script, "w", run_id)));
     expect_successor(script, "w", run_id);
     active_end(script, 1, "w");
 }

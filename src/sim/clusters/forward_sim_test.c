@@ -18,11 +18,6 @@
 #define DOMAIN "moving"
 #define STRONG API_VALUE(QUERY_CONSISTENCY_LEVEL__QUERY_CONSISTENCY_LEVEL_STRONG)
 
-#define WORKFLOW_API   "/uber.cadence.api.v1.WorkflowAPI/"
-#define WORKER_API     "/uber.cadence.api.v1.WorkerAPI/"
-#define VISIBILITY_API "/uber.cadence.api.v1.VisibilityAPI/"
-#define META_API       "/uber.cadence.api.v1.MetaAPI/"
-
 struct forward_fixture {
     struct sim sim;
     void (*body)(struct forward_fixture *forward_fixture);
@@ -35,9 +30,8 @@ struct forward_fixture {
     struct load_call call;
 };
 
-#define SEND(forward_fixture, path, request, type, response)                                       \
-    load_send(&(forward_fixture)->call, (path), &(request)->base, API_TYPE(type),                  \
-              (ProtobufCMessage **)(response))
+#define SEND(forward_fixture, request, response)                                                   \
+    load_send(&(forward_fixture)->call, request, response)
 
 static void
 forward_sleep(struct forward_fixture *forward_fixture, int64_t nanoseconds)
@@ -130,27 +124,19 @@ run_forward(struct forward_fixture *forward_fixture, unsigned clusters,
 static API(WorkflowExecution) *
 execution(struct forward_fixture *forward_fixture, const char *workflow_id)
 {
-    API(WorkflowExecution) *execution =
-        message_new(forward_fixture->arena, API_TYPE(workflow_execution));
-    execution->workflow_id = (char *)workflow_id;
-    return execution;
+    return API_NEW(forward_fixture->arena, workflow_execution, .workflow_id = (char *)workflow_id);
 }
 
 static API(StartWorkflowExecutionRequest) *
 make_start(struct forward_fixture *forward_fixture, const char *workflow_id, const char *request_id)
 {
-    API(StartWorkflowExecutionRequest) *request =
-        message_new(forward_fixture->arena, API_TYPE(start_workflow_execution_request));
-    request->domain = DOMAIN;
-    request->workflow_id = (char *)workflow_id;
-    request->request_id = (char *)request_id;
-    request->workflow_type = message_new(forward_fixture->arena, API_TYPE(workflow_type));
-    request->workflow_type->name = "order";
-    request->task_list = message_new(forward_fixture->arena, API_TYPE(task_list));
-    request->task_list->name = "list";
-    request->execution_start_to_close_timeout = presence_make_duration(forward_fixture->arena, 600);
-    request->task_start_to_close_timeout = presence_make_duration(forward_fixture->arena, 10);
-    return request;
+    return API_NEW(
+        forward_fixture->arena, start_workflow_execution_request, .domain = DOMAIN,
+        .workflow_id = (char *)workflow_id, .request_id = (char *)request_id,
+        .workflow_type = API_NEW(forward_fixture->arena, workflow_type, .name = "order"),
+        .task_list = API_NEW(forward_fixture->arena, task_list, .name = "list"),
+        .execution_start_to_close_timeout = presence_make_duration(forward_fixture->arena, 600),
+        .task_start_to_close_timeout = presence_make_duration(forward_fixture->arena, 10));
 }
 
 #define FIRST_ID  "00000000-0000-4000-8000-000000000001"
@@ -159,11 +145,9 @@ make_start(struct forward_fixture *forward_fixture, const char *workflow_id, con
 static struct error *
 try_start(struct forward_fixture *forward_fixture, const char *workflow_id)
 {
-    API(StartWorkflowExecutionRequest) *request =
-        make_start(forward_fixture, workflow_id, FIRST_ID);
     API(StartWorkflowExecutionResponse) *response;
-    struct error *err = SEND(forward_fixture, WORKFLOW_API "StartWorkflowExecution", request,
-                             start_workflow_execution_response, &response);
+    struct error *err =
+        SEND(forward_fixture, make_start(forward_fixture, workflow_id, FIRST_ID), &response);
     EXPECT(err != NULL || response->run_id[0] != '\0');
     return err;
 }
@@ -172,13 +156,9 @@ static struct error *
 try_signal(struct forward_fixture *forward_fixture, const char *workflow_id)
 {
     API(SignalWorkflowExecutionRequest) *request =
-        message_new(forward_fixture->arena, API_TYPE(signal_workflow_execution_request));
-    API(SignalWorkflowExecutionResponse) *response;
-    request->domain = DOMAIN;
-    request->workflow_execution = execution(forward_fixture, workflow_id);
-    request->signal_name = "go";
-    return SEND(forward_fixture, WORKFLOW_API "SignalWorkflowExecution", request,
-                signal_workflow_execution_response, &response);
+        API_NEW(forward_fixture->arena, signal_workflow_execution_request, .domain = DOMAIN,
+                .workflow_execution = execution(forward_fixture, workflow_id), .signal_name = "go");
+    return SEND(forward_fixture, request, NULL);
 }
 
 static struct error *
@@ -186,14 +166,12 @@ try_history(struct forward_fixture *forward_fixture, const char *workflow_id, bo
             API(History) **history)
 {
     API(GetWorkflowExecutionHistoryRequest) *request =
-        message_new(forward_fixture->arena, API_TYPE(get_workflow_execution_history_request));
+        API_NEW(forward_fixture->arena, get_workflow_execution_history_request, .domain = DOMAIN,
+                .workflow_execution = execution(forward_fixture, workflow_id));
     API(GetWorkflowExecutionHistoryResponse) *response;
-    request->domain = DOMAIN;
-    request->workflow_execution = execution(forward_fixture, workflow_id);
     if (is_strong)
         request->query_consistency_level = STRONG;
-    struct error *err = SEND(forward_fixture, WORKFLOW_API "GetWorkflowExecutionHistory", request,
-                             get_workflow_execution_history_response, &response);
+    struct error *err = SEND(forward_fixture, request, &response);
     if (err == NULL)
         *history = response->history;
     return err;
@@ -217,13 +195,10 @@ static void
 poll(struct forward_fixture *forward_fixture, API(PollForDecisionTaskResponse) **task)
 {
     API(PollForDecisionTaskRequest) *request =
-        message_new(forward_fixture->arena, API_TYPE(poll_for_decision_task_request));
-    request->domain = DOMAIN;
-    request->task_list = message_new(forward_fixture->arena, API_TYPE(task_list));
-    request->task_list->name = "list";
+        API_NEW(forward_fixture->arena, poll_for_decision_task_request, .domain = DOMAIN,
+                .task_list = API_NEW(forward_fixture->arena, task_list, .name = "list"));
     fiber_set_deadline(clock_monotonic() + 5 * NS_PER_S);
-    EXPECT_OK(SEND(forward_fixture, WORKER_API "PollForDecisionTask", request,
-                   poll_for_decision_task_response, task));
+    EXPECT_OK(SEND(forward_fixture, request, task));
     fiber_set_deadline(NEVER);
 }
 
@@ -249,30 +224,21 @@ selected_calls(struct forward_fixture *forward_fixture)
     EXPECT_EQ(writer_at(forward_fixture, 0, "wf", &events), 0);
     EXPECT_EQ(events, 3);
 
-    API(StartWorkflowExecutionRequest) *again = make_start(forward_fixture, "wf", SECOND_ID);
-    API(StartWorkflowExecutionResponse) *started;
-    struct error *err = SEND(forward_fixture, WORKFLOW_API "StartWorkflowExecution", again,
-                             start_workflow_execution_response, &started);
+    struct error *err = SEND(forward_fixture, make_start(forward_fixture, "wf", SECOND_ID), NULL);
     API(WorkflowExecutionAlreadyStartedError) *detail;
     EXPECT_KIND(err, ERR_ALREADY_STARTED);
     EXPECT_OK(errors_read(forward_fixture->arena, err, &detail));
     EXPECT_TEXT(detail->start_request_id, FIRST_ID); /* what the other cluster said */
 
     API(RequestCancelWorkflowExecutionRequest) *cancel =
-        message_new(forward_fixture->arena, API_TYPE(request_cancel_workflow_execution_request));
-    API(RequestCancelWorkflowExecutionResponse) *cancelled;
-    cancel->domain = DOMAIN;
-    cancel->workflow_execution = execution(forward_fixture, "wf");
-    cancel->request_id = SECOND_ID;
-    EXPECT_OK(SEND(forward_fixture, WORKFLOW_API "RequestCancelWorkflowExecution", cancel,
-                   request_cancel_workflow_execution_response, &cancelled));
-    API(TerminateWorkflowExecutionRequest) *terminate =
-        message_new(forward_fixture->arena, API_TYPE(terminate_workflow_execution_request));
-    API(TerminateWorkflowExecutionResponse) *terminated;
-    terminate->domain = DOMAIN;
-    terminate->workflow_execution = execution(forward_fixture, "wf");
-    EXPECT_OK(SEND(forward_fixture, WORKFLOW_API "TerminateWorkflowExecution", terminate,
-                   terminate_workflow_execution_response, &terminated));
+        API_NEW(forward_fixture->arena, request_cancel_workflow_execution_request, .domain = DOMAIN,
+                .workflow_execution = execution(forward_fixture, "wf"), .request_id = SECOND_ID);
+    EXPECT_OK(SEND(forward_fixture, cancel, NULL));
+    EXPECT_OK(
+        SEND(forward_fixture,
+             API_NEW(forward_fixture->arena, terminate_workflow_execution_request, .domain = DOMAIN,
+                     .workflow_execution = execution(forward_fixture, "wf")),
+             NULL));
     EXPECT_EQ(writer_at(forward_fixture, 0, "wf", &events), 0);
     EXPECT_EQ(events, 5);
 }
@@ -295,21 +261,17 @@ activity_answers(struct forward_fixture *forward_fixture)
     forward_fixture->call.host = 1;
 
     /* A token of no activity: the answer says so, and it is the active cluster's. */
-    API(RecordActivityTaskHeartbeatRequest) *beat =
-        message_new(forward_fixture->arena, API_TYPE(record_activity_task_heartbeat_request));
-    API(RecordActivityTaskHeartbeatResponse) *beaten;
-    beat->task_token = task->task_token;
-    struct error *err = SEND(forward_fixture, WORKER_API "RecordActivityTaskHeartbeat", beat,
-                             record_activity_task_heartbeat_response, &beaten);
+    struct error *err = SEND(forward_fixture,
+                             API_NEW(forward_fixture->arena, record_activity_task_heartbeat_request,
+                                     .task_token = task->task_token),
+                             NULL);
     EXPECT_KIND(err, ERR_ENTITY_NOT_EXISTS);
 
     /* Decisions are answered where they were taken. */
-    API(RespondDecisionTaskCompletedRequest) *complete =
-        message_new(forward_fixture->arena, API_TYPE(respond_decision_task_completed_request));
-    API(RespondDecisionTaskCompletedResponse) *completed;
-    complete->task_token = task->task_token;
-    err = SEND(forward_fixture, WORKER_API "RespondDecisionTaskCompleted", complete,
-               respond_decision_task_completed_response, &completed);
+    err = SEND(forward_fixture,
+               API_NEW(forward_fixture->arena, respond_decision_task_completed_request,
+                       .task_token = task->task_token),
+               NULL);
     EXPECT(err != NULL);
 }
 
@@ -327,12 +289,10 @@ activity_answers_stay(struct forward_fixture *forward_fixture)
     forward_fixture->call.host = 0;
     poll(forward_fixture, &task);
     forward_fixture->call.host = 1;
-    API(RecordActivityTaskHeartbeatRequest) *beat =
-        message_new(forward_fixture->arena, API_TYPE(record_activity_task_heartbeat_request));
-    API(RecordActivityTaskHeartbeatResponse) *beaten;
-    beat->task_token = task->task_token;
-    struct error *err = SEND(forward_fixture, WORKER_API "RecordActivityTaskHeartbeat", beat,
-                             record_activity_task_heartbeat_response, &beaten);
+    struct error *err = SEND(forward_fixture,
+                             API_NEW(forward_fixture->arena, record_activity_task_heartbeat_request,
+                                     .task_token = task->task_token),
+                             NULL);
     EXPECT(err->kind == ERR_DOMAIN_NOT_ACTIVE || err->kind == ERR_ENTITY_NOT_EXISTS);
 }
 
@@ -355,22 +315,16 @@ local_calls(struct forward_fixture *forward_fixture)
     EXPECT_EQ(task->task_token.len, 0);
     API(Domain) *domain;
     EXPECT_OK(load_describe(&forward_fixture->call, DOMAIN, &domain));
-    API(ListWorkflowExecutionsRequest) *list =
-        message_new(forward_fixture->arena, API_TYPE(list_workflow_executions_request));
-    API(ListWorkflowExecutionsResponse) *listed;
-    list->domain = DOMAIN;
-    list->page_size = 10;
-    EXPECT_OK(SEND(forward_fixture, VISIBILITY_API "ListWorkflowExecutions", list,
-                   list_workflow_executions_response, &listed));
-    API(HealthRequest) *health = message_new(forward_fixture->arena, API_TYPE(health_request));
+    EXPECT_OK(SEND(forward_fixture,
+                   API_NEW(forward_fixture->arena, list_workflow_executions_request,
+                           .domain = DOMAIN, .page_size = 10),
+                   NULL));
     API(HealthResponse) *healthy;
-    EXPECT_OK(SEND(forward_fixture, META_API "Health", health, health_response, &healthy));
+    EXPECT_OK(SEND(forward_fixture, API_NEW(forward_fixture->arena, health_request), &healthy));
     EXPECT(healthy->ok);
-    API(GetClusterInfoRequest) *info =
-        message_new(forward_fixture->arena, API_TYPE(get_cluster_info_request));
     API(GetClusterInfoResponse) *answer;
-    EXPECT_OK(SEND(forward_fixture, WORKFLOW_API "GetClusterInfo", info, get_cluster_info_response,
-                   &answer));
+    EXPECT_OK(
+        SEND(forward_fixture, API_NEW(forward_fixture->arena, get_cluster_info_request), &answer));
 }
 
 TEST(forward, polls_lists_domains_and_health_are_answered_here, "G-045", "G-046", "E-040")
@@ -391,14 +345,11 @@ strong_reads(struct forward_fixture *forward_fixture)
     API(History) *history;
     EXPECT_OK(try_history(forward_fixture, "wf", true, &history)); /* at once */
     EXPECT_EQ(history->n_events, 3);
-    API(DescribeWorkflowExecutionRequest) *request =
-        message_new(forward_fixture->arena, API_TYPE(describe_workflow_execution_request));
+    API(DescribeWorkflowExecutionRequest) *request = API_NEW(
+        forward_fixture->arena, describe_workflow_execution_request, .domain = DOMAIN,
+        .workflow_execution = execution(forward_fixture, "wf"), .query_consistency_level = STRONG);
     API(DescribeWorkflowExecutionResponse) *response;
-    request->domain = DOMAIN;
-    request->workflow_execution = execution(forward_fixture, "wf");
-    request->query_consistency_level = STRONG;
-    EXPECT_OK(SEND(forward_fixture, WORKFLOW_API "DescribeWorkflowExecution", request,
-                   describe_workflow_execution_response, &response));
+    EXPECT_OK(SEND(forward_fixture, request, &response));
     EXPECT_EQ(response->workflow_execution_info->history_length, 3);
 
     /* Without the field, by the flag of the client. */
@@ -432,25 +383,21 @@ serve_task(const struct query_worker *worker, struct load_call *call,
            const API(PollForDecisionTaskResponse) *task)
 {
     struct arena *arena = call->arena;
-    ProtobufCMessage *response;
     if (task->query == NULL) {
-        API(RespondDecisionTaskCompletedRequest) *complete =
-            message_new(arena, API_TYPE(respond_decision_task_completed_request));
-        complete->task_token = task->task_token;
-        EXPECT_OK(load_send(call, WORKER_API "RespondDecisionTaskCompleted", &complete->base,
-                            API_TYPE(respond_decision_task_completed_response), &response));
+        EXPECT_OK(load_send(
+            call,
+            API_NEW(arena, respond_decision_task_completed_request, .task_token = task->task_token),
+            NULL));
         return;
     }
-    API(RespondQueryTaskCompletedRequest) *answer =
-        message_new(arena, API_TYPE(respond_query_task_completed_request));
-    answer->task_token = task->task_token;
-    answer->result = message_new(arena, API_TYPE(workflow_query_result));
-    answer->result->result_type = API_VALUE(QUERY_RESULT_TYPE__QUERY_RESULT_TYPE_ANSWERED);
-    answer->result->answer = message_new(arena, API_TYPE(payload));
-    answer->result->answer->data =
-        presence_make_bytes(slice_text(worker->cluster == 0 ? "cluster0" : "cluster1"));
-    EXPECT_OK(load_send(call, WORKER_API "RespondQueryTaskCompleted", &answer->base,
-                        API_TYPE(respond_query_task_completed_response), &response));
+    API(RespondQueryTaskCompletedRequest) *answer = API_NEW(
+        arena, respond_query_task_completed_request, .task_token = task->task_token,
+        .result = API_NEW(arena, workflow_query_result,
+                          .result_type = API_VALUE(QUERY_RESULT_TYPE__QUERY_RESULT_TYPE_ANSWERED),
+                          .answer = API_NEW(arena, payload,
+                                            .data = presence_make_bytes(slice_text(
+                                                worker->cluster == 0 ? "cluster0" : "cluster1")))));
+    EXPECT_OK(load_send(call, answer, NULL));
 }
 
 static void
@@ -463,14 +410,11 @@ query_worker_main(void *argument)
         struct load_call call = {
             .clients = clients, .host = worker->cluster, .arena = arena, .is_worker = true};
         API(PollForDecisionTaskRequest) *request =
-            message_new(arena, API_TYPE(poll_for_decision_task_request));
+            API_NEW(arena, poll_for_decision_task_request, .domain = DOMAIN,
+                    .task_list = API_NEW(arena, task_list, .name = "list"));
         API(PollForDecisionTaskResponse) *task = NULL;
-        request->domain = DOMAIN;
-        request->task_list = message_new(arena, API_TYPE(task_list));
-        request->task_list->name = "list";
         fiber_set_deadline(clock_monotonic() + 5 * NS_PER_S);
-        EXPECT_OK(load_send(&call, WORKER_API "PollForDecisionTask", &request->base,
-                            API_TYPE(poll_for_decision_task_response), (ProtobufCMessage **)&task));
+        EXPECT_OK(load_send(&call, request, &task));
         if (task->task_token.len > 0)
             serve_task(worker, &call, task);
     }
@@ -482,17 +426,14 @@ static const char *
 who_answers(struct forward_fixture *forward_fixture, bool is_strong)
 {
     API(QueryWorkflowRequest) *request =
-        message_new(forward_fixture->arena, API_TYPE(query_workflow_request));
+        API_NEW(forward_fixture->arena, query_workflow_request, .domain = DOMAIN,
+                .workflow_execution = execution(forward_fixture, "wf"),
+                .query = API_NEW(forward_fixture->arena, workflow_query, .query_type = "who"));
     API(QueryWorkflowResponse) *response;
-    request->domain = DOMAIN;
-    request->workflow_execution = execution(forward_fixture, "wf");
-    request->query = message_new(forward_fixture->arena, API_TYPE(workflow_query));
-    request->query->query_type = "who";
     if (is_strong)
         request->query_consistency_level = STRONG;
     fiber_set_deadline(clock_monotonic() + 10 * NS_PER_S);
-    EXPECT_OK(SEND(forward_fixture, WORKFLOW_API "QueryWorkflow", request, query_workflow_response,
-                   &response));
+    EXPECT_OK(SEND(forward_fixture, request, &response));
     fiber_set_deadline(NEVER);
     return arena_text_of(forward_fixture->arena, presence_read_bytes(response->query_result->data));
 }
@@ -500,13 +441,10 @@ who_answers(struct forward_fixture *forward_fixture, bool is_strong)
 static void
 signal_with_start(struct forward_fixture *forward_fixture, const char *request_id)
 {
-    API(SignalWithStartWorkflowExecutionRequest) *request =
-        message_new(forward_fixture->arena, API_TYPE(signal_with_start_workflow_execution_request));
-    API(SignalWithStartWorkflowExecutionResponse) *response;
-    request->start_request = make_start(forward_fixture, "counted", request_id);
-    request->signal_name = "go";
-    EXPECT_OK(SEND(forward_fixture, WORKFLOW_API "SignalWithStartWorkflowExecution", request,
-                   signal_with_start_workflow_execution_response, &response));
+    API(SignalWithStartWorkflowExecutionRequest) *request = API_NEW(
+        forward_fixture->arena, signal_with_start_workflow_execution_request,
+        .start_request = make_start(forward_fixture, "counted", request_id), .signal_name = "go");
+    EXPECT_OK(SEND(forward_fixture, request, NULL));
 }
 
 static size_t
@@ -729,16 +667,11 @@ by_attribute(struct forward_fixture *forward_fixture)
     for (size_t i = 0; i < array_length(attributes); i++) {
         API(StartWorkflowExecutionRequest) *request =
             make_start(forward_fixture, attributes[i].name, FIRST_ID);
-        API(StartWorkflowExecutionResponse) *response;
-        request->active_cluster_selection_policy =
-            message_new(forward_fixture->arena, API_TYPE(active_cluster_selection_policy));
-        request->active_cluster_selection_policy->cluster_attribute =
-            message_new(forward_fixture->arena, API_TYPE(cluster_attribute));
-        request->active_cluster_selection_policy->cluster_attribute->scope = "city";
-        request->active_cluster_selection_policy->cluster_attribute->name =
-            (char *)attributes[i].name;
-        EXPECT_OK(SEND(forward_fixture, WORKFLOW_API "StartWorkflowExecution", request,
-                       start_workflow_execution_response, &response));
+        request->active_cluster_selection_policy = API_NEW(
+            forward_fixture->arena, active_cluster_selection_policy,
+            .cluster_attribute = API_NEW(forward_fixture->arena, cluster_attribute, .scope = "city",
+                                         .name = (char *)attributes[i].name));
+        EXPECT_OK(SEND(forward_fixture, request, NULL));
         size_t events;
         EXPECT_EQ(writer_at(forward_fixture, 1 + (unsigned)i, attributes[i].name, &events),
                   1 + (int)i);

@@ -9,10 +9,9 @@
 #include "wire/message.h"
 #include "wire/presence.h"
 
-#define EVENT(name)      API_VALUE(HISTORY_EVENT__ATTRIBUTES_##name##_EVENT_ATTRIBUTES)
-#define RUNS_API(method) "/cadenza.admin.v1.RunsAPI/" method
-#define LOST_MAX         500
-#define WAIT_MAX         (120 * NS_PER_S) /* all workflows, two deciders, a slow disk: about 40 s */
+#define EVENT(name) API_VALUE(HISTORY_EVENT__ATTRIBUTES_##name##_EVENT_ATTRIBUTES)
+#define LOST_MAX    500
+#define WAIT_MAX    (120 * NS_PER_S) /* all workflows, two deciders, a slow disk: about 40 s */
 
 void
 ndc_add_run(struct ndc_found *found, const char *run_id)
@@ -228,9 +227,7 @@ list_lost(struct ndc_audit *audit, unsigned cluster, const char *id)
     request->workflow_id = (char *)id;
     request->count = LOST_MAX;
     request->has_events = true;
-    struct error *err = ndc_call_at(audit->load, &call, RUNS_API("ListDivergences"), &request->base,
-                                    &cadenza__admin__v1__list_divergences_response__descriptor,
-                                    (ProtobufCMessage **)&response);
+    struct error *err = ndc_call(audit->load, &call, request, &response);
     return err == NULL ? response : NULL;
 }
 
@@ -292,10 +289,7 @@ ndc_check_rebuild(struct ndc_audit *audit, const char *id, const char *run_id)
         request->domain = NDC_DOMAIN;
         request->workflow_id = (char *)id;
         request->run_id = (char *)run_id;
-        struct error *err =
-            ndc_call_at(audit->load, &call, RUNS_API("DescribeRebuild"), &request->base,
-                        &cadenza__admin__v1__describe_rebuild_response__descriptor,
-                        (ProtobufCMessage **)&response);
+        struct error *err = ndc_call(audit->load, &call, request, &response);
         if (err != NULL || !response->is_comparable ||
             strcmp(response->stored_checksum, response->rebuilt_checksum) != 0) {
             verdict_violate(&audit->load->verdict,

@@ -64,8 +64,7 @@ send_start(struct client_request *client_request, struct load_call *call)
     API(StartWorkflowExecutionResponse) *response = NULL;
     ndc_home_put(client_request->load, (unsigned)(entry - client_request->load->entries), false,
                  call, request);
-    struct error *err = ndc_call(client_request->load, call, "WorkflowAPI/StartWorkflowExecution",
-                                 request, start_workflow_execution_response, &response);
+    struct error *err = ndc_call(client_request->load, call, request, &response);
     if (err == NULL)
         snprintf(entry->run_id, sizeof entry->run_id, "%s", response->run_id);
     return err;
@@ -84,9 +83,7 @@ send_competing_start(struct client_request *client_request, struct load_call *ca
     ndc_home_put(client_request->load,
                  (unsigned)(client_request->entry - client_request->load->entries), true, call,
                  request);
-    API(StartWorkflowExecutionResponse) *response = NULL;
-    return ndc_call(client_request->load, call, "WorkflowAPI/StartWorkflowExecution", request,
-                    start_workflow_execution_response, &response);
+    return ndc_call(client_request->load, call, request, NULL);
 }
 
 static struct error *
@@ -94,18 +91,15 @@ send_signal(struct client_request *client_request, struct load_call *call)
 {
     struct workflow_entry *entry = client_request->entry;
     API(SignalWorkflowExecutionRequest) *request =
-        message_new(call->arena, API_TYPE(signal_workflow_execution_request));
-    request->domain = NDC_DOMAIN;
-    request->workflow_execution = workflow_execution(call->arena, entry->id, "");
-    request->signal_name = arena_format(call->arena, "s%u", client_request->which);
+        API_NEW(call->arena, signal_workflow_execution_request, .domain = NDC_DOMAIN,
+                .workflow_execution = workflow_execution(call->arena, entry->id, ""),
+                .signal_name = arena_format(call->arena, "s%u", client_request->which));
     char *request_id = arena_text(call->arena, entry->start_request_id);
     request_id[0] = (char)('0' + client_request->which % 10);
     request->request_id = request_id;
     request->signal_input = workflow_payload(call->arena, "hello");
     entry->signals_sent |= 1u << client_request->which;
-    API(SignalWorkflowExecutionResponse) *response = NULL;
-    struct error *err = ndc_call(client_request->load, call, "WorkflowAPI/SignalWorkflowExecution",
-                                 request, signal_workflow_execution_response, &response);
+    struct error *err = ndc_call(client_request->load, call, request, NULL);
     if (err == NULL) {
         entry->is_signal_acknowledged[client_request->which] = true;
         client_request->load->signals++;
@@ -116,15 +110,11 @@ send_signal(struct client_request *client_request, struct load_call *call)
 static struct error *
 send_cancel(struct client_request *client_request, struct load_call *call)
 {
-    API(RequestCancelWorkflowExecutionRequest) *request =
-        message_new(call->arena, API_TYPE(request_cancel_workflow_execution_request));
-    request->domain = NDC_DOMAIN;
-    request->workflow_execution = workflow_execution(call->arena, client_request->entry->id, "");
-    request->request_id = client_request->entry->start_request_id;
-    API(RequestCancelWorkflowExecutionResponse) *response = NULL;
-    struct error *err =
-        ndc_call(client_request->load, call, "WorkflowAPI/RequestCancelWorkflowExecution", request,
-                 request_cancel_workflow_execution_response, &response);
+    API(RequestCancelWorkflowExecutionRequest) *request = API_NEW(
+        call->arena, request_cancel_workflow_execution_request, .domain = NDC_DOMAIN,
+        .workflow_execution = workflow_execution(call->arena, client_request->entry->id, ""),
+        .request_id = client_request->entry->start_request_id);
+    struct error *err = ndc_call(client_request->load, call, request, NULL);
     client_request->entry->is_end_acknowledged =
         client_request->entry->is_end_acknowledged || err == NULL;
     return err;
@@ -133,15 +123,11 @@ send_cancel(struct client_request *client_request, struct load_call *call)
 static struct error *
 send_terminate(struct client_request *client_request, struct load_call *call)
 {
-    API(TerminateWorkflowExecutionRequest) *request =
-        message_new(call->arena, API_TYPE(terminate_workflow_execution_request));
-    request->domain = NDC_DOMAIN;
-    request->workflow_execution = workflow_execution(call->arena, client_request->entry->id, "");
-    request->reason = "enough";
-    API(TerminateWorkflowExecutionResponse) *response = NULL;
-    struct error *err =
-        ndc_call(client_request->load, call, "WorkflowAPI/TerminateWorkflowExecution", request,
-                 terminate_workflow_execution_response, &response);
+    API(TerminateWorkflowExecutionRequest) *request = API_NEW(
+        call->arena, terminate_workflow_execution_request, .domain = NDC_DOMAIN,
+        .workflow_execution = workflow_execution(call->arena, client_request->entry->id, ""),
+        .reason = "enough");
+    struct error *err = ndc_call(client_request->load, call, request, NULL);
     client_request->entry->is_end_acknowledged =
         client_request->entry->is_end_acknowledged || err == NULL;
     return err;

@@ -134,15 +134,12 @@ read_reports(struct ndc_load *load, struct load_clients *clients, unsigned clust
     API(Domain) *domain = NULL;
     if (load_describe(&call, NDC_DOMAIN, &domain) != NULL)
         return false;
-    API(ListFailoverHistoryRequest) *request =
-        message_new(arena, API_TYPE(list_failover_history_request));
-    request->filters = message_new(arena, API_TYPE(list_failover_history_request_filters));
-    request->filters->domain_id = domain->id;
-    request->pagination = message_new(arena, API_TYPE(pagination_options));
-    request->pagination->page_size = 1000;
+    API(ListFailoverHistoryRequest) *request = API_NEW(
+        arena, list_failover_history_request,
+        .filters = API_NEW(arena, list_failover_history_request_filters, .domain_id = domain->id),
+        .pagination = API_NEW(arena, pagination_options, .page_size = 1000));
     API(ListFailoverHistoryResponse) *response = NULL;
-    if (ndc_call(load, &call, "DomainAPI/ListFailoverHistory", request,
-                 list_failover_history_response, &response) != NULL)
+    if (ndc_call(load, &call, request, &response) != NULL)
         return false;
     bool is_open = false;
     const char *name = arena_format(arena, "cluster%u", cluster);

@@ -78,7 +78,7 @@ make_field(const char *name, const char *text, struct arena *arena)
 {
     API(Header__FieldsEntry) *field = message_new(arena, API_TYPE(header__fields_entry));
     field->key = (char *)name;
-    field->value = message_new(arena, API_TYPE(payload));
+    field->value = API_NEW(arena, payload);
     field->value->data.data = (uint8_t *)text;
     field->value->data.len = strlen(text);
     return field;
@@ -88,7 +88,7 @@ make_field(const char *name, const char *text, struct arena *arena)
 static API(Header) *
 make_header(const char *user, struct arena *arena)
 {
-    API(Header) *header = message_new(arena, API_TYPE(header));
+    API(Header) *header = API_NEW(arena, header);
     header->fields = arena_zalloc(arena, 2, sizeof *header->fields);
     header->n_fields = 2;
     header->fields[0] = make_field("active-region.lookup-key", user, arena);
@@ -139,12 +139,11 @@ ndc_home_put(struct ndc_load *load, unsigned entry, bool is_competing, struct lo
         request->header = make_header(users[which - NDC_ATTRIBUTES - 1], call->arena);
         return;
     }
-    API(ActiveClusterSelectionPolicy) *policy =
-        message_new(call->arena, API_TYPE(active_cluster_selection_policy));
-    policy->cluster_attribute = message_new(call->arena, API_TYPE(cluster_attribute));
-    policy->cluster_attribute->scope = (char *)ndc_attributes[which].scope;
-    policy->cluster_attribute->name = (char *)ndc_attributes[which].name;
-    request->active_cluster_selection_policy = policy;
+    request->active_cluster_selection_policy =
+        API_NEW(call->arena, active_cluster_selection_policy,
+                .cluster_attribute = API_NEW(call->arena, cluster_attribute,
+                                             .scope = (char *)ndc_attributes[which].scope,
+                                             .name = (char *)ndc_attributes[which].name));
 }
 
 /* --- who moves attributes ---- */
@@ -187,11 +186,9 @@ move_user(struct ndc_load *load, struct load_call *call)
     const char *user = users[entropy_below(NDC_ENTITIES)];
     unsigned number = (unsigned)entropy_below(SIM_GROUP_MAX + 1);
     const char *region = number == SIM_GROUP_MAX ? SIM_REGION_OF_NONE : ndc_attributes[number].name;
-    ProtobufCMessage *response = NULL;
     fiber_set_deadline(clock_monotonic() + CALL_TIMEOUT);
-    struct error *err = load_send(call, ENTITY_API("SetEntities"),
-                                  &entity_set_request(call->arena, "user", user, region)->base,
-                                  TYPE_OF(set_entities_response), &response);
+    struct error *err =
+        load_send(call, entity_set_request(call->arena, "user", user, region), NULL);
     load->failovers += err == NULL;
     if (err == NULL && number == SIM_GROUP_MAX)
         probe("user_in_unknown_region");
@@ -205,12 +202,9 @@ bring_users_home(struct ndc_load *load, struct load_clients *clients)
     for (unsigned i = 0; i < NDC_ENTITIES && load->verdict.violation == NULL;) {
         scoped(arena_drop) struct arena *arena = arena_new(0);
         struct load_call call = {.clients = clients, .arena = arena};
-        ProtobufCMessage *response = NULL;
         fiber_set_deadline(clock_monotonic() + CALL_TIMEOUT);
-        struct error *err =
-            load_send(&call, ENTITY_API("SetEntities"),
-                      &entity_set_request(arena, "user", users[i], ndc_attributes[0].name)->base,
-                      TYPE_OF(set_entities_response), &response);
+        struct error *err = load_send(
+            &call, entity_set_request(arena, "user", users[i], ndc_attributes[0].name), NULL);
         i += err == NULL;
         if (err != NULL)
             pass_time(load->options.move_pause_max);
@@ -236,14 +230,11 @@ ndc_home_mover_main(void *argument)
             move_user(load, &call);
             continue;
         }
-        API(FailoverDomainRequest) *request = message_new(arena, API_TYPE(failover_domain_request));
-        API(FailoverDomainResponse) *response = NULL;
-        request->domain_name = NDC_DOMAIN;
+        API(FailoverDomainRequest) *request =
+            API_NEW(arena, failover_domain_request, .domain_name = NDC_DOMAIN);
         add_move(load, request, to, call.host == to, arena);
         fiber_set_deadline(clock_monotonic() + CALL_TIMEOUT);
-        struct error *err =
-            load_send(&call, "/uber.cadence.api.v1.DomainAPI/FailoverDomain", &request->base,
-                      API_TYPE(failover_domain_response), (ProtobufCMessage **)&response);
+        struct error *err = load_send(&call, request, NULL);
         load->failovers += err == NULL;
         if (err == NULL && request->failover_timeout != NULL)
             probe("attributes_moved_gracefully");
@@ -349,14 +340,11 @@ print_users(struct load_call *call)
     struct arena *arena = call->arena;
     const char *text = "";
     for (unsigned i = 0; i < NDC_ENTITIES; i++) {
-        STORE_API(GetEntityRequest) request = CADENZA__ADMIN__V1__GET_ENTITY_REQUEST__INIT;
+        STORE_API(GetEntityRequest) *request =
+            STORE_API_NEW(call->arena, get_entity_request, .type = "user", .key = (char *)users[i]);
         ProtobufCMessage *answer = NULL;
-        request.type = "user";
-        request.key = (char *)users[i];
         fiber_set_deadline(clock_monotonic() + CALL_TIMEOUT);
-        struct error *err =
-            load_send(call, "/cadenza.admin.v1.EntityAPI/GetEntity", &request.base,
-                      &cadenza__admin__v1__get_entity_response__descriptor, &answer);
+        struct error *err = load_send(call, request, &answer);
         if (err != NULL && err->kind != ERR_ENTITY_NOT_EXISTS)
             return NULL;
         const STORE_API(GetEntityResponse) *user = (STORE_API(GetEntityResponse) *)answer;

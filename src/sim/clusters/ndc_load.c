@@ -12,17 +12,16 @@
 #define AUDIT_LIMIT  (3 * 3600 * NS_PER_S)
 
 struct error *
-ndc_call_at(struct ndc_load *load, struct load_call *call, const char *path,
-            const ProtobufCMessage *request, const ProtobufCMessageDescriptor *type,
+ndc_call_at(struct ndc_load *load, struct load_call *call, const ProtobufCMessage *request,
             ProtobufCMessage **response)
 {
-    struct error *err = load_send(call, path, request, type, response);
+    struct error *err = load_send_at(call, request, response);
     load->calls++;
     load->acknowledged += err == NULL;
     load->failed += err != NULL;
     bool is_late = err != NULL && strstr(err->message, "Context timeout is too short.") != NULL;
     /* Of a new workflow alone: nothing else that a client asks for may end so. */
-    bool is_refused = err != NULL && strstr(path, "Start") != NULL &&
+    bool is_refused = err != NULL && strstr(request->descriptor->short_name, "Start") != NULL &&
                       strstr(err->message, "it is in region '" SIM_REGION_OF_NONE "'") != NULL;
     bool is_expected = err == NULL || is_late || is_refused || verdict_is_expected(err) ||
                        err->kind == ERR_SHARD_OWNERSHIP_LOST ||
@@ -30,8 +29,8 @@ ndc_call_at(struct ndc_load *load, struct load_call *call, const char *path,
                        err->kind == ERR_CANCELLATION_ALREADY_REQUESTED ||
                        err->kind == ERR_DOMAIN_NOT_ACTIVE || err->kind == ERR_ENTITY_NOT_EXISTS;
     if (!is_expected)
-        verdict_violate(&load->verdict, "%s failed with %s: %s", path, error_kind_name(err->kind),
-                        err->message);
+        verdict_violate(&load->verdict, "%s failed with %s: %s", request->descriptor->short_name,
+                        error_kind_name(err->kind), err->message);
     return err;
 }
 

@@ -121,13 +121,10 @@ const char *ndc_load_verify(struct ndc_load *load);
 #define NDC_DOMAIN "flows"
 
 /* One call; counts it. An error that no server should give is a violation. */
-#define ndc_call(load, call, path, request, type, response)                                        \
-    ndc_call_at((load), (call), "/uber.cadence.api.v1." path, &(request)->base, API_TYPE(type),    \
-                (ProtobufCMessage **)(response))
-must_use struct error *ndc_call_at(struct ndc_load *load, struct load_call *call, const char *path,
-                                   const ProtobufCMessage *request,
-                                   const ProtobufCMessageDescriptor *type,
-                                   ProtobufCMessage **response);
+#define ndc_call(load, call, request, response)                                                    \
+    ndc_call_at((load), (call), &(request)->base, (ProtobufCMessage **)(response))
+must_use struct error *ndc_call_at(struct ndc_load *load, struct load_call *call,
+                                   const ProtobufCMessage *request, ProtobufCMessage **response);
 struct ndc_part {
     struct ndc_load *load;
     unsigned number, cluster;

@@ -52,18 +52,15 @@ read_slowly(struct ndc_load *load, struct load_call *call, const char *id,
             struct history_seen *seen)
 {
     API(GetWorkflowExecutionHistoryRequest) *request =
-        message_new(call->arena, API_TYPE(get_workflow_execution_history_request));
-    request->domain = NDC_DOMAIN;
-    request->workflow_execution = workflow_execution(call->arena, id, "");
-    request->page_size = PAGE_SIZE;
-    request->wait_for_new_event = entropy_below(2) == 0;
+        API_NEW(call->arena, get_workflow_execution_history_request, .domain = NDC_DOMAIN,
+                .workflow_execution = workflow_execution(call->arena, id, ""),
+                .page_size = PAGE_SIZE, .wait_for_new_event = entropy_below(2) == 0);
     unsigned pages = 0;
     *seen = (struct history_seen){0};
     do {
         API(GetWorkflowExecutionHistoryResponse) *page = NULL;
         fiber_set_deadline(clock_monotonic() + READ_TIMEOUT);
-        struct error *err = ndc_call(load, call, "WorkflowAPI/GetWorkflowExecutionHistory", request,
-                                     get_workflow_execution_history_response, &page);
+        struct error *err = ndc_call(load, call, request, &page);
         if (err != NULL)
             return err;
         bool begins = page->history->n_events > 0 && page->history->events[0]->event_id == 1;
@@ -113,17 +110,11 @@ ndc_reset(struct ndc_load *load, struct load_clients *clients, const struct work
     char request_id[40];
     ndc_random_id(request_id, sizeof request_id);
     API(ResetWorkflowExecutionRequest) *request =
-        message_new(arena, API_TYPE(reset_workflow_execution_request));
-    request->domain = NDC_DOMAIN;
-    request->workflow_execution = workflow_execution(arena, entry->id, "");
-    request->reason = "once more";
-    request->decision_finish_event_id = fork;
-    request->request_id = request_id;
-    ProtobufCMessage *response = NULL;
+        API_NEW(arena, reset_workflow_execution_request, .domain = NDC_DOMAIN,
+                .workflow_execution = workflow_execution(arena, entry->id, ""),
+                .reason = "once more", .decision_finish_event_id = fork, .request_id = request_id);
     fiber_set_deadline(clock_monotonic() + READ_TIMEOUT);
-    struct error *err =
-        load_send(&call, "/uber.cadence.api.v1.WorkflowAPI/ResetWorkflowExecution", &request->base,
-                  API_TYPE(reset_workflow_execution_response), &response);
+    struct error *err = load_send(&call, request, NULL);
     load->resets += err == NULL;
 }
 
@@ -140,15 +131,11 @@ ndc_resend(struct ndc_load *load, struct load_clients *clients, const struct wor
     unsigned from = (to + 1 + (unsigned)entropy_below(count - 1)) % count;
     struct load_call call = {.clients = clients, .host = to, .arena = arena};
     ADMIN(ResendReplicationTasksRequest) *request =
-        message_new(arena, ADMIN_TYPE(resend_replication_tasks_request));
-    request->domain_id = load->domain_id;
-    request->workflow_execution = workflow_execution(arena, entry->id, entry->run_id);
-    request->remote_cluster = arena_format(arena, "cluster%u", from);
-    ProtobufCMessage *response = NULL;
+        ADMIN_NEW(arena, resend_replication_tasks_request, .domain_id = load->domain_id,
+                  .workflow_execution = workflow_execution(arena, entry->id, entry->run_id),
+                  .remote_cluster = arena_format(arena, "cluster%u", from));
     fiber_set_deadline(clock_monotonic() + READ_TIMEOUT);
-    struct error *err =
-        load_send(&call, "/uber.cadence.admin.v1.AdminAPI/ResendReplicationTasks", &request->base,
-                  ADMIN_TYPE(resend_replication_tasks_response), &response);
+    struct error *err = load_send(&call, request, NULL);
     if (err == NULL)
         world_probe(load->sim->world, "events_fetched_again");
 }
@@ -168,9 +155,7 @@ ndc_rebuild(struct ndc_load *load, struct load_clients *clients, const struct wo
     request->domain = NDC_DOMAIN;
     request->workflow_execution = workflow_execution(arena, entry->id, "");
     fiber_set_deadline(clock_monotonic() + READ_TIMEOUT);
-    struct error *err = load_send(&call, "/cadenza.admin.v1.RunsAPI/RebuildRun", &request->base,
-                                  &cadenza__admin__v1__rebuild_run_response__descriptor,
-                                  (ProtobufCMessage **)&response);
+    struct error *err = load_send(&call, request, &response);
     if (err == NULL && strcmp(response->old_checksum, response->new_checksum) != 0)
         verdict_violate(&load->verdict, "%s: in cluster%u it was not what its history says",
                         entry->id, call.host);

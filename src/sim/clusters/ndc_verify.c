@@ -30,15 +30,12 @@ ndc_read_history(struct ndc_audit *audit, unsigned cluster, const char *id, cons
 {
     struct load_call call = ndc_call_to(audit, cluster);
     API(GetWorkflowExecutionHistoryRequest) *request =
-        message_new(audit->arena, API_TYPE(get_workflow_execution_history_request));
-    request->domain = NDC_DOMAIN;
-    request->workflow_execution = workflow_execution(audit->arena, id, run_id);
-    request->page_size = 9;
+        API_NEW(audit->arena, get_workflow_execution_history_request, .domain = NDC_DOMAIN,
+                .workflow_execution = workflow_execution(audit->arena, id, run_id), .page_size = 9);
     uber__cadence__api__v1__history__init(history);
     do {
         API(GetWorkflowExecutionHistoryResponse) *page = NULL;
-        struct error *err = ndc_call(audit->load, &call, "WorkflowAPI/GetWorkflowExecutionHistory",
-                                     request, get_workflow_execution_history_response, &page);
+        struct error *err = ndc_call(audit->load, &call, request, &page);
         if (err != NULL)
             return err;
         size_t count = history->n_events + page->history->n_events;
@@ -58,13 +55,12 @@ static const API(WorkflowExecutionInfo) *
 describe(struct ndc_audit *audit, unsigned cluster, const char *id, const char *run_id)
 {
     struct load_call call = ndc_call_to(audit, cluster);
-    API(DescribeWorkflowExecutionRequest) *request =
-        message_new(audit->arena, API_TYPE(describe_workflow_execution_request));
-    request->domain = NDC_DOMAIN;
-    request->workflow_execution = workflow_execution(audit->arena, id, run_id);
     API(DescribeWorkflowExecutionResponse) *response = NULL;
-    struct error *err = ndc_call(audit->load, &call, "WorkflowAPI/DescribeWorkflowExecution",
-                                 request, describe_workflow_execution_response, &response);
+    struct error *err =
+        ndc_call(audit->load, &call,
+                 API_NEW(audit->arena, describe_workflow_execution_request, .domain = NDC_DOMAIN,
+                         .workflow_execution = workflow_execution(audit->arena, id, run_id)),
+                 &response);
     return err != NULL ? NULL : response->workflow_execution_info;
 }
 
@@ -112,22 +108,19 @@ find_runs(struct ndc_audit *audit, const struct workflow_entry *entry, struct nd
     ndc_add_run(found, entry->run_id);
     for (unsigned i = 0; i < audit->load->sim->count; i++) {
         struct load_call call = ndc_call_to(audit, i);
-        API(ListClosedWorkflowExecutionsRequest) *request =
-            message_new(audit->arena, API_TYPE(list_closed_workflow_executions_request));
-        request->domain = NDC_DOMAIN;
-        request->page_size = 50;
-        request->start_time_filter = message_new(audit->arena, API_TYPE(start_time_filter));
-        request->start_time_filter->earliest_time = presence_make_timestamp(audit->arena, 0);
-        request->start_time_filter->latest_time =
-            presence_make_timestamp(audit->arena, clock_wall());
-        request->filters_case =
-            API_VALUE(LIST_CLOSED_WORKFLOW_EXECUTIONS_REQUEST__FILTERS_EXECUTION_FILTER);
-        request->execution_filter = message_new(audit->arena, API_TYPE(workflow_execution_filter));
-        request->execution_filter->workflow_id = (char *)entry->id;
+        API(ListClosedWorkflowExecutionsRequest) *request = API_NEW(
+            audit->arena, list_closed_workflow_executions_request, .domain = NDC_DOMAIN,
+            .page_size = 50,
+            .start_time_filter =
+                API_NEW(audit->arena, start_time_filter,
+                        .earliest_time = presence_make_timestamp(audit->arena, 0),
+                        .latest_time = presence_make_timestamp(audit->arena, clock_wall())),
+            .filters_case =
+                API_VALUE(LIST_CLOSED_WORKFLOW_EXECUTIONS_REQUEST__FILTERS_EXECUTION_FILTER),
+            .execution_filter =
+                API_NEW(audit->arena, workflow_execution_filter, .workflow_id = (char *)entry->id));
         API(ListClosedWorkflowExecutionsResponse) *response = NULL;
-        struct error *err =
-            ndc_call(audit->load, &call, "VisibilityAPI/ListClosedWorkflowExecutions", request,
-                     list_closed_workflow_executions_response, &response);
+        struct error *err = ndc_call(audit->load, &call, request, &response);
         for (size_t j = 0; err == NULL && j < response->n_executions; j++)
             ndc_add_run(found, response->executions[j]->workflow_execution->run_id);
     }
@@ -315,16 +308,15 @@ is_at_rest(struct ndc_audit *audit)
     for (unsigned i = 0; i < audit->load->sim->count; i++) {
         struct load_call call = ndc_call_to(audit, i);
         API(ListOpenWorkflowExecutionsRequest) *list =
-            message_new(audit->arena, API_TYPE(list_open_workflow_executions_request));
-        list->domain = NDC_DOMAIN;
-        list->page_size = 10;
-        list->start_time_filter = message_new(audit->arena, API_TYPE(start_time_filter));
-        list->start_time_filter->earliest_time = presence_make_timestamp(audit->arena, 0);
-        list->start_time_filter->latest_time = presence_make_timestamp(audit->arena, clock_wall());
+            API_NEW(audit->arena, list_open_workflow_executions_request, .domain = NDC_DOMAIN,
+                    .page_size = 10,
+                    .start_time_filter = API_NEW(
+                        audit->arena, start_time_filter,
+                        .earliest_time = presence_make_timestamp(audit->arena, 0),
+                        .latest_time = presence_make_timestamp(audit->arena, clock_wall())));
         API(ListOpenWorkflowExecutionsResponse) *listed = NULL;
         call.wants_committed = true;
-        struct error *err = ndc_call(audit->load, &call, "VisibilityAPI/ListOpenWorkflowExecutions",
-                                     list, list_open_workflow_executions_response, &listed);
+        struct error *err = ndc_call(audit->load, &call, list, &listed);
         if (err == NULL && listed->n_executions == 0)
             continue;
         snprintf(audit->why, sizeof audit->why, "cluster%u lists an open run, or none: %s", i,
@@ -339,12 +331,9 @@ static void
 check_dead_letters(struct ndc_audit *audit, unsigned cluster)
 {
     struct load_call call = ndc_call_to(audit, cluster);
-    ADMIN(CountDLQMessagesRequest) *count =
-        message_new(audit->arena, ADMIN_TYPE(count_dlqmessages_request));
     ADMIN(CountDLQMessagesResponse) *counted = NULL;
-    struct error *err = ndc_call_at(
-        audit->load, &call, "/uber.cadence.admin.v1.AdminAPI/CountDLQMessages", &count->base,
-        ADMIN_TYPE(count_dlqmessages_response), (ProtobufCMessage **)&counted);
+    struct error *err =
+        ndc_call(audit->load, &call, ADMIN_NEW(audit->arena, count_dlqmessages_request), &counted);
     if (err != NULL || counted->n_history > 0)
         verdict_violate(&audit->load->verdict, "cluster%u has dead letters", cluster);
 }

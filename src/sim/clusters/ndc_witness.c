@@ -49,19 +49,15 @@ signal_one(struct witness *witness, const struct workflow_entry *entry, const ch
     unsigned cluster = (unsigned)entropy_below(witness->load->sim->count);
     struct load_call call = call_to(witness->clients, cluster, arena);
     API(SignalWorkflowExecutionRequest) *request =
-        message_new(arena, API_TYPE(signal_workflow_execution_request));
-    request->domain = NDC_DOMAIN;
-    request->workflow_execution = workflow_execution(arena, entry->id, "");
-    request->signal_name = (char *)name;
-    request->signal_input = workflow_payload(arena, "seen");
+        API_NEW(arena, signal_workflow_execution_request, .domain = NDC_DOMAIN,
+                .workflow_execution = workflow_execution(arena, entry->id, ""),
+                .signal_name = (char *)name, .signal_input = workflow_payload(arena, "seen"));
     uint8_t bytes[16];
     entropy_bytes(bytes, sizeof bytes);
     struct uuid uuid = uuid_v4(bytes);
     request->request_id = arena_zalloc(arena, 1, UUID_TEXT_LENGTH + 1);
     uuid_format(&uuid, request->request_id);
-    API(SignalWorkflowExecutionResponse) *response = NULL;
-    return ndc_call(witness->load, &call, "WorkflowAPI/SignalWorkflowExecution", request,
-                    signal_workflow_execution_response, &response) == NULL;
+    return ndc_call(witness->load, &call, request, NULL) == NULL;
 }
 
 enum finding { SEEN, NOT_THERE, NOT_KNOWN };
@@ -89,14 +85,12 @@ read_run(struct witness *witness, unsigned cluster, const char *id, const char *
          struct runs *runs, int64_t *version)
 {
     struct load_call call = call_to(witness->clients, cluster, witness->arena);
-    API(GetWorkflowExecutionHistoryRequest) *request =
-        message_new(witness->arena, API_TYPE(get_workflow_execution_history_request));
-    request->domain = NDC_DOMAIN;
-    request->workflow_execution = workflow_execution(witness->arena, id, runs->ids[runs->next++]);
-    request->page_size = 1000;
+    API(GetWorkflowExecutionHistoryRequest) *request = API_NEW(
+        witness->arena, get_workflow_execution_history_request, .domain = NDC_DOMAIN,
+        .workflow_execution = workflow_execution(witness->arena, id, runs->ids[runs->next++]),
+        .page_size = 1000);
     API(GetWorkflowExecutionHistoryResponse) *page = NULL;
-    struct error *err = ndc_call(witness->load, &call, "WorkflowAPI/GetWorkflowExecutionHistory",
-                                 request, get_workflow_execution_history_response, &page);
+    struct error *err = ndc_call(witness->load, &call, request, &page);
     if (err != NULL)
         return err->kind == ERR_ENTITY_NOT_EXISTS ? NOT_THERE : NOT_KNOWN;
     for (size_t i = 0; i < page->history->n_events; i++) {
@@ -125,20 +119,17 @@ add_closed(struct witness *witness, unsigned cluster, const char *id, struct run
 {
     struct arena *arena = witness->arena;
     struct load_call call = call_to(witness->clients, cluster, arena);
-    API(ListClosedWorkflowExecutionsRequest) *request =
-        message_new(arena, API_TYPE(list_closed_workflow_executions_request));
-    request->domain = NDC_DOMAIN;
-    request->page_size = RUNS_PAGE;
-    request->start_time_filter = message_new(arena, API_TYPE(start_time_filter));
-    request->start_time_filter->earliest_time = presence_make_timestamp(arena, 0);
-    request->start_time_filter->latest_time = presence_make_timestamp(arena, clock_wall());
-    request->filters_case =
-        API_VALUE(LIST_CLOSED_WORKFLOW_EXECUTIONS_REQUEST__FILTERS_EXECUTION_FILTER);
-    request->execution_filter = message_new(arena, API_TYPE(workflow_execution_filter));
-    request->execution_filter->workflow_id = (char *)id;
+    API(ListClosedWorkflowExecutionsRequest) *request = API_NEW(
+        arena, list_closed_workflow_executions_request, .domain = NDC_DOMAIN,
+        .page_size = RUNS_PAGE,
+        .start_time_filter =
+            API_NEW(arena, start_time_filter, .earliest_time = presence_make_timestamp(arena, 0),
+                    .latest_time = presence_make_timestamp(arena, clock_wall())),
+        .filters_case =
+            API_VALUE(LIST_CLOSED_WORKFLOW_EXECUTIONS_REQUEST__FILTERS_EXECUTION_FILTER),
+        .execution_filter = API_NEW(arena, workflow_execution_filter, .workflow_id = (char *)id));
     API(ListClosedWorkflowExecutionsResponse) *response = NULL;
-    struct error *err = ndc_call(witness->load, &call, "VisibilityAPI/ListClosedWorkflowExecutions",
-                                 request, list_closed_workflow_executions_response, &response);
+    struct error *err = ndc_call(witness->load, &call, request, &response);
     for (size_t i = 0; err == NULL && i < response->n_executions; i++)
         add_run(runs, response->executions[i]->workflow_execution->run_id);
 }

@@ -48,10 +48,9 @@ see_decision(struct shift *shift, const API(PollForDecisionTaskResponse) *task)
 static API(TaskList) *
 sticky_list(const struct shift *shift)
 {
-    API(TaskList) *list = message_new(shift->call.arena, API_TYPE(task_list));
-    list->name = arena_format(shift->call.arena, "sticky%u", shift->number);
-    list->kind = API_VALUE(TASK_LIST_KIND__TASK_LIST_KIND_STICKY);
-    return list;
+    return API_NEW(shift->call.arena, task_list,
+                   .name = arena_format(shift->call.arena, "sticky%u", shift->number),
+                   .kind = API_VALUE(TASK_LIST_KIND__TASK_LIST_KIND_STICKY));
 }
 
 /* Half of the decisions; the timeout is soon over, or practically never. */
@@ -61,7 +60,7 @@ choose_sticky(const struct shift *shift)
     if (!shift->load->options.has_sticky || entropy_below(2) == 0)
         return NULL;
     API(StickyExecutionAttributes) *sticky =
-        message_new(shift->call.arena, API_TYPE(sticky_execution_attributes));
+        API_NEW(shift->call.arena, sticky_execution_attributes);
     int64_t timeout = entropy_below(3) == 0 ? 2 : 3600;
     sticky->worker_task_list = sticky_list(shift);
     sticky->schedule_to_start_timeout = presence_make_duration(shift->call.arena, timeout);
@@ -79,14 +78,11 @@ read_whole(struct shift *shift, const API(PollForDecisionTaskResponse) *task,
     if (seen->count > 0 && seen->events[0]->event_id == 1)
         return true;
     API(GetWorkflowExecutionHistoryRequest) *request =
-        message_new(arena, API_TYPE(get_workflow_execution_history_request));
-    request->domain = NDC_DOMAIN;
-    request->workflow_execution = task->workflow_execution;
+        API_NEW(arena, get_workflow_execution_history_request, .domain = NDC_DOMAIN,
+                .workflow_execution = task->workflow_execution);
     API(GetWorkflowExecutionHistoryResponse) *response = NULL;
     fiber_set_deadline(clock_monotonic() + CALL_TIMEOUT);
-    struct error *err =
-        ndc_call(shift->load, &shift->call, "WorkflowAPI/GetWorkflowExecutionHistory", request,
-                 get_workflow_execution_history_response, &response);
+    struct error *err = ndc_call(shift->load, &shift->call, request, &response);
     size_t count = (size_t)task->started_event_id;
     if (err != NULL || response->history->n_events < count)
         return false;
@@ -108,31 +104,25 @@ answer_decision(struct shift *shift, const API(PollForDecisionTaskResponse) *tas
     char *name = arena_format(arena, "m%u.%" PRIu64, shift->number, shift->sequence++);
     workload_decide(&seen, task->workflow_execution->workflow_id, name, arena, &step);
     API(RespondDecisionTaskCompletedRequest) *request =
-        message_new(arena, API_TYPE(respond_decision_task_completed_request));
-    request->task_token = task->task_token;
+        API_NEW(arena, respond_decision_task_completed_request, .task_token = task->task_token);
     ndc_home_put_children(shift->load, step.decisions, step.count, arena);
     request->decisions = step.decisions;
     request->n_decisions = step.count;
     request->identity = ndc_identity(shift->cluster, arena);
     request->sticky_attributes = choose_sticky(shift);
-    API(RespondDecisionTaskCompletedResponse) *response = NULL;
     fiber_set_deadline(clock_monotonic() + CALL_TIMEOUT);
-    return ndc_call(shift->load, &shift->call, "WorkerAPI/RespondDecisionTaskCompleted", request,
-                    respond_decision_task_completed_response, &response);
+    return ndc_call(shift->load, &shift->call, request, NULL);
 }
 
 static struct error *
 decide_once(struct shift *shift)
 {
-    API(PollForDecisionTaskRequest) *request =
-        message_new(shift->call.arena, API_TYPE(poll_for_decision_task_request));
-    request->domain = NDC_DOMAIN;
-    request->task_list =
-        shift->is_sticky ? sticky_list(shift) : workflow_task_list(shift->call.arena);
-    request->identity = ndc_identity(shift->cluster, shift->call.arena);
+    API(PollForDecisionTaskRequest) *request = API_NEW(
+        shift->call.arena, poll_for_decision_task_request, .domain = NDC_DOMAIN,
+        .task_list = shift->is_sticky ? sticky_list(shift) : workflow_task_list(shift->call.arena),
+        .identity = ndc_identity(shift->cluster, shift->call.arena));
     API(PollForDecisionTaskResponse) *task = NULL;
-    struct error *err = ndc_call(shift->load, &shift->call, "WorkerAPI/PollForDecisionTask",
-                                 request, poll_for_decision_task_response, &task);
+    struct error *err = ndc_call(shift->load, &shift->call, request, &task);
     if (err != NULL || task->task_token.len == 0)
         return err;
     see_decision(shift, task);
@@ -145,40 +135,33 @@ static struct error *
 fail_activity(struct shift *shift, const API(PollForActivityTaskResponse) *task)
 {
     struct arena *arena = shift->call.arena;
-    API(RespondActivityTaskFailedRequest) *failed =
-        message_new(arena, API_TYPE(respond_activity_task_failed_request));
-    failed->task_token = task->task_token;
-    failed->failure = message_new(arena, API_TYPE(failure));
-    failed->failure->reason = "not today";
-    API(RespondActivityTaskFailedResponse) *response = NULL;
-    return ndc_call(shift->load, &shift->call, "WorkerAPI/RespondActivityTaskFailed", failed,
-                    respond_activity_task_failed_response, &response);
+    return ndc_call(shift->load, &shift->call,
+                    API_NEW(arena, respond_activity_task_failed_request,
+                            .task_token = task->task_token,
+                            .failure = API_NEW(arena, failure, .reason = "not today")),
+                    NULL);
 }
 
 static struct error *
 beat(struct shift *shift, const API(PollForActivityTaskResponse) *task)
 {
     struct arena *arena = shift->call.arena;
-    API(RecordActivityTaskHeartbeatRequest) *beat =
-        message_new(arena, API_TYPE(record_activity_task_heartbeat_request));
-    beat->task_token = task->task_token;
-    beat->details = workflow_payload(arena, "beat");
-    API(RecordActivityTaskHeartbeatResponse) *beaten = NULL;
-    return ndc_call(shift->load, &shift->call, "WorkerAPI/RecordActivityTaskHeartbeat", beat,
-                    record_activity_task_heartbeat_response, &beaten);
+    return ndc_call(shift->load, &shift->call,
+                    API_NEW(arena, record_activity_task_heartbeat_request,
+                            .task_token = task->task_token,
+                            .details = workflow_payload(arena, "beat")),
+                    NULL);
 }
 
 static struct error *
 complete_activity(struct shift *shift, const API(PollForActivityTaskResponse) *task)
 {
     struct arena *arena = shift->call.arena;
-    API(RespondActivityTaskCompletedRequest) *done =
-        message_new(arena, API_TYPE(respond_activity_task_completed_request));
-    done->task_token = task->task_token;
-    done->result = workflow_payload(arena, "done");
-    API(RespondActivityTaskCompletedResponse) *response = NULL;
-    return ndc_call(shift->load, &shift->call, "WorkerAPI/RespondActivityTaskCompleted", done,
-                    respond_activity_task_completed_response, &response);
+    return ndc_call(shift->load, &shift->call,
+                    API_NEW(arena, respond_activity_task_completed_request,
+                            .task_token = task->task_token,
+                            .result = workflow_payload(arena, "done")),
+                    NULL);
 }
 
 /* One in eight forgets the task, one fails, two send a heartbeat before they are done; a slow one
@@ -187,14 +170,11 @@ static struct error *
 work_once(struct shift *shift)
 {
     struct arena *arena = shift->call.arena;
-    API(PollForActivityTaskRequest) *request =
-        message_new(arena, API_TYPE(poll_for_activity_task_request));
-    request->domain = NDC_DOMAIN;
-    request->task_list = workflow_task_list(arena);
-    request->identity = ndc_identity(shift->cluster, arena);
+    API(PollForActivityTaskRequest) *request = API_NEW(
+        arena, poll_for_activity_task_request, .domain = NDC_DOMAIN,
+        .task_list = workflow_task_list(arena), .identity = ndc_identity(shift->cluster, arena));
     API(PollForActivityTaskResponse) *task = NULL;
-    struct error *err = ndc_call(shift->load, &shift->call, "WorkerAPI/PollForActivityTask",
-                                 request, poll_for_activity_task_response, &task);
+    struct error *err = ndc_call(shift->load, &shift->call, request, &task);
     if (err != NULL || task->task_token.len == 0)
         return err;
     workload_check_activity(task, &shift->load->verdict, arena);

@@ -7,8 +7,7 @@
 
 struct arena;
 
-#define ENTITY_API(rpc) "/cadenza.admin.v1.EntityAPI/" rpc
-#define TYPE_OF(name)   (&cadenza__admin__v1__##name##__descriptor)
+#define TYPE_OF(name) (&cadenza__admin__v1__##name##__descriptor)
 
 /* In the arena; the texts stay the caller's. */
 STORE_API(SetEntitiesRequest) *entity_set_request(struct arena *arena, const char *type,

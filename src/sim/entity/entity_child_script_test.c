@@ -199,11 +199,8 @@ play_continued(struct script *script)
     entity_place(script, 0, "user", "ann", "region0");
     entity_place(script, 0, "user", "bob", "region1");
     entity_start(script, 0, "w", "ann");
-    API(Decision) *decision = script_decision(script, DECISION(CONTINUE_AS_NEW_WORKFLOW_EXECUTION));
-    decision->continue_as_new_workflow_execution_decision_attributes = message_new(
-        script->arena, API_TYPE(continue_as_new_workflow_execution_decision_attributes));
-    decision->continue_as_new_workflow_execution_decision_attributes->header =
-        entity_header(script, SOURCE, "bob");
+    API(Decision) *decision = API_DECISION(script->arena, continue_as_new_workflow_execution,
+                                           .header = entity_header(script, SOURCE, "bob"));
     script_decide(script, 0, &decision, 1);
     script_await(script, 0, "w", 2);
     EXPECT_TEXT(entity_of(script, 0, "w")->name, "ann");

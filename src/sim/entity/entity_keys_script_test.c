@@ -106,11 +106,8 @@ static void
 play_undeclared(struct script *script)
 {
     for (unsigned cluster = 0; cluster < 2; cluster++) {
-        ProtobufCMessage *response = NULL;
-        struct error *err =
-            script_call_at(script, cluster, ENTITY_API("SetEntities"),
-                           &entity_set_request(script->arena, "planet", "mars", "region0")->base,
-                           TYPE_OF(set_entities_response), &response);
+        struct error *err = script_call(
+            script, cluster, entity_set_request(script->arena, "planet", "mars", "region0"), NULL);
         EXPECT_KIND(err, ERR_BAD_REQUEST);
         EXPECT(strstr(err->message, "Type 'planet' is not one of entities.types") != NULL);
         EXPECT(entity_get(script, cluster, "planet", "mars") == NULL);

@@ -136,11 +136,9 @@ count_answer(struct step *step, const struct error *err)
 static struct error *
 get(struct step *step, const char *key, STORE_API(GetEntityResponse) **response)
 {
-    STORE_API(GetEntityRequest) request = CADENZA__ADMIN__V1__GET_ENTITY_REQUEST__INIT;
-    request.type = USER;
-    request.key = (char *)key;
-    return load_send(&step->call, ENTITY_API("GetEntity"), &request.base,
-                     TYPE_OF(get_entity_response), (ProtobufCMessage **)response);
+    STORE_API(GetEntityRequest) *request =
+        STORE_API_NEW(step->call.arena, get_entity_request, .type = USER, .key = (char *)key);
+    return load_send(&step->call, request, response);
 }
 
 static void
@@ -183,8 +181,7 @@ step_set(struct step *step)
         entity_set_request(step->call.arena, USER, entity->key, regions[chance(ENTITY_REGIONS)]);
     request->only_new = chance(8) == 0;
     STORE_API(SetEntitiesResponse) *response = NULL;
-    struct error *err = load_send(&step->call, ENTITY_API("SetEntities"), &request->base,
-                                  TYPE_OF(set_entities_response), (ProtobufCMessage **)&response);
+    struct error *err = load_send(&step->call, request, &response);
     count_answer(step, err);
     if (err == NULL)
         note_acknowledged(step, entity, &before, response->entities, response->n_entities);
@@ -196,10 +193,8 @@ step_delete(struct step *step)
     struct entity_ledger *entity = &step->load->entities[chance(ENTITY_KEYS)];
     const struct entity_observation before = entity->observed[step->call.host];
     STORE_API(DeleteEntitiesResponse) *response = NULL;
-    struct error *err =
-        load_send(&step->call, ENTITY_API("DeleteEntities"),
-                  &entity_delete_request(step->call.arena, USER, entity->key)->base,
-                  TYPE_OF(delete_entities_response), (ProtobufCMessage **)&response);
+    struct error *err = load_send(
+        &step->call, entity_delete_request(step->call.arena, USER, entity->key), &response);
     count_answer(step, err);
     if (err == NULL && response->n_entities > 0)
         note_acknowledged(step, entity, &before, response->entities, response->n_entities);

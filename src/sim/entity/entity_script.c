@@ -9,30 +9,23 @@ void
 entity_place(struct script *script, unsigned cluster, const char *type, const char *key,
              const char *region)
 {
-    ProtobufCMessage *response = NULL;
-    EXPECT_OK(script_call_at(script, cluster, ENTITY_API("SetEntities"),
-                             &entity_set_request(script->arena, type, key, region)->base,
-                             TYPE_OF(set_entities_response), &response));
+    EXPECT_OK(
+        script_call(script, cluster, entity_set_request(script->arena, type, key, region), NULL));
 }
 
 void
 entity_delete(struct script *script, unsigned cluster, const char *type, const char *key)
 {
-    ProtobufCMessage *response = NULL;
-    EXPECT_OK(script_call_at(script, cluster, ENTITY_API("DeleteEntities"),
-                             &entity_delete_request(script->arena, type, key)->base,
-                             TYPE_OF(delete_entities_response), &response));
+    EXPECT_OK(script_call(script, cluster, entity_delete_request(script->arena, type, key), NULL));
 }
 
 STORE_API(GetEntityResponse) *
 entity_get(struct script *script, unsigned cluster, const char *type, const char *key)
 {
-    STORE_API(GetEntityRequest) request = CADENZA__ADMIN__V1__GET_ENTITY_REQUEST__INIT;
+    STORE_API(GetEntityRequest) *request =
+        STORE_API_NEW(script->arena, get_entity_request, .type = (char *)type, .key = (char *)key);
     ProtobufCMessage *response = NULL;
-    request.type = (char *)type;
-    request.key = (char *)key;
-    struct error *err = script_call_at(script, cluster, ENTITY_API("GetEntity"), &request.base,
-                                       TYPE_OF(get_entity_response), &response);
+    struct error *err = script_call(script, cluster, request, &response);
     return err == NULL ? (STORE_API(GetEntityResponse) *)response : NULL;
 }
 
@@ -54,7 +47,7 @@ add_field(struct script *script, API(Header) *header, const char *name, const ch
 {
     API(Header__FieldsEntry) *entry = message_new(script->arena, API_TYPE(header__fields_entry));
     entry->key = (char *)name;
-    entry->value = message_new(script->arena, API_TYPE(payload));
+    entry->value = API_NEW(script->arena, payload);
     entry->value->data.data = (uint8_t *)text;
     entry->value->data.len = strlen(text);
     header->fields[header->n_fields++] = entry;
@@ -63,7 +56,7 @@ add_field(struct script *script, API(Header) *header, const char *name, const ch
 API(Header) *
 entity_header(struct script *script, const char *source, const char *key)
 {
-    API(Header) *header = message_new(script->arena, API_TYPE(header));
+    API(Header) *header = API_NEW(script->arena, header);
     header->fields = arena_zalloc(script->arena, 2, sizeof *header->fields);
     if (key != NULL)
         add_field(script, header, "active-region.lookup-key", key);

@@ -41,34 +41,24 @@ TEST(entity_script, a_start_belongs_to_the_entity_that_its_header_names, "G-061"
 static void
 play_later(struct script *script)
 {
-    ADMIN(UpdateDomainAsyncWorkflowConfiguratonRequest) *enabling =
-        message_new(script->arena, ADMIN_TYPE(update_domain_async_workflow_configuraton_request));
-    ADMIN(UpdateDomainAsyncWorkflowConfiguratonResponse) *enabled = NULL;
-    enabling->domain = SCRIPT_DOMAIN;
-    enabling->configuration = message_new(script->arena, API_TYPE(async_workflow_configuration));
-    enabling->configuration->enabled = true;
-    enabling->configuration->predefined_queue_name = "queue";
-    EXPECT_OK(script_admin(script, 0, "UpdateDomainAsyncWorkflowConfiguraton", enabling,
-                           update_domain_async_workflow_configuraton_response, &enabled));
+    ADMIN(UpdateDomainAsyncWorkflowConfiguratonRequest) *enabling = ADMIN_NEW(
+        script->arena, update_domain_async_workflow_configuraton_request, .domain = SCRIPT_DOMAIN,
+        .configuration = API_NEW(script->arena, async_workflow_configuration, .enabled = true,
+                                 .predefined_queue_name = "queue"));
+    EXPECT_OK(script_call(script, 0, enabling, NULL));
     script_sleep(script, 2 * NS_PER_S);
     entity_place(script, 0, "city", "boston", "region1");
     API(StartWorkflowExecutionAsyncRequest) *request =
-        message_new(script->arena, API_TYPE(start_workflow_execution_async_request));
-    API(StartWorkflowExecutionAsyncResponse) *response = NULL;
-    request->request = entity_request(script, "w", "city", "boston");
-    EXPECT_OK(script_call(script, 0, "WorkflowAPI/StartWorkflowExecutionAsync", request,
-                          start_workflow_execution_async_response, &response));
+        API_NEW(script->arena, start_workflow_execution_async_request,
+                .request = entity_request(script, "w", "city", "boston"));
+    EXPECT_OK(script_call(script, 0, request, NULL));
     active_end(script, 1, "w");
     EXPECT_TEXT(entity_of(script, 1, "w")->name, "boston");
     request->request = entity_request(script, "v", "city", "paris");
-    EXPECT_KIND(script_call(script, 0, "WorkflowAPI/StartWorkflowExecutionAsync", request,
-                            start_workflow_execution_async_response, &response),
-                ERR_BAD_REQUEST);
+    EXPECT_KIND(script_call(script, 0, request, NULL), ERR_BAD_REQUEST);
     entity_delete(script, 0, "city", "boston");
     request->request = entity_request(script, "v", "city", "boston");
-    EXPECT_KIND(script_call(script, 0, "WorkflowAPI/StartWorkflowExecutionAsync", request,
-                            start_workflow_execution_async_response, &response),
-                ERR_BAD_REQUEST);
+    EXPECT_KIND(script_call(script, 0, request, NULL), ERR_BAD_REQUEST);
 }
 
 TEST(entity_script, a_start_that_is_done_later_belongs_to_its_entity, "G-061")
@@ -311,9 +301,9 @@ play_child(struct script *script)
     const char *run_id;
     EXPECT_OK(
         script_try_start(script, 0, entity_request(script, "parent", "city", "seattle"), &run_id));
-    API(Decision) *decision = script_decision(script, DECISION(START_CHILD_WORKFLOW_EXECUTION));
+    API(Decision) *decision = API_DECISION(script->arena, start_child_workflow_execution);
     API(StartChildWorkflowExecutionDecisionAttributes) *child_attributes =
-        message_new(script->arena, API_TYPE(start_child_workflow_execution_decision_attributes));
+        API_NEW(script->arena, start_child_workflow_execution_decision_attributes);
     const API(StartWorkflowExecutionRequest) *like = script_start_request(script, "child");
     child_attributes->workflow_id = "child";
     child_attributes->parent_close_policy =

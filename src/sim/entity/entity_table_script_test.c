@@ -8,10 +8,9 @@ static void
 play_listed(struct script *script)
 {
     entity_place(script, 0, "user", "ann", "region1");
-    STORE_API(ListEntitiesRequest) request = CADENZA__ADMIN__V1__LIST_ENTITIES_REQUEST__INIT;
+    STORE_API(ListEntitiesRequest) *request = STORE_API_NEW(script->arena, list_entities_request);
     ProtobufCMessage *answer = NULL;
-    EXPECT_OK(script_call_at(script, 0, ENTITY_API("ListEntities"), &request.base,
-                             TYPE_OF(list_entities_response), &answer));
+    EXPECT_OK(script_call(script, 0, request, &answer));
     STORE_API(ListEntitiesResponse) *all = (STORE_API(ListEntitiesResponse) *)answer;
     EXPECT_EQ(all->n_entities, 3);
     EXPECT_TEXT(all->entities[0]->type, "domain");
@@ -21,15 +20,13 @@ play_listed(struct script *script)
     EXPECT_TEXT(all->entities[2]->key, "ann");
     active_move(script, "region0", 1);
     active_await_move(script, 0, "region0", 1);
-    request.type = "domain";
-    EXPECT_OK(script_call_at(script, 0, ENTITY_API("ListEntities"), &request.base,
-                             TYPE_OF(list_entities_response), &answer));
+    request->type = "domain";
+    EXPECT_OK(script_call(script, 0, request, &answer));
     all = (STORE_API(ListEntitiesResponse) *)answer;
     EXPECT_EQ(all->n_entities, 2);
     EXPECT_TEXT(all->entities[0]->region, "region1"); /* it is disabled: its workflows are there */
-    request.type = "user";
-    EXPECT_OK(script_call_at(script, 1, ENTITY_API("ListEntities"), &request.base,
-                             TYPE_OF(list_entities_response), &answer));
+    request->type = "user";
+    EXPECT_OK(script_call(script, 1, request, &answer));
 }
 
 TEST(entity_table, the_rows_of_domains_are_listed_with_the_others, "G-061")
@@ -41,11 +38,10 @@ TEST(entity_table, the_rows_of_domains_are_listed_with_the_others, "G-061")
 static const char *
 rows_of(struct script *script, unsigned cluster, const char *domain)
 {
-    STORE_API(ListEntitiesRequest) request = CADENZA__ADMIN__V1__LIST_ENTITIES_REQUEST__INIT;
     ProtobufCMessage *answer = NULL;
-    request.type = "domain";
-    EXPECT_OK(script_call_at(script, cluster, ENTITY_API("ListEntities"), &request.base,
-                             TYPE_OF(list_entities_response), &answer));
+    EXPECT_OK(script_call(script, cluster,
+                          STORE_API_NEW(script->arena, list_entities_request, .type = "domain"),
+                          &answer));
     const STORE_API(ListEntitiesResponse) *all = (STORE_API(ListEntitiesResponse) *)answer;
     const char *rows = "";
     for (size_t i = 0; i < all->n_entities; i++)
@@ -82,13 +78,8 @@ play_rows_of_domain(struct script *script)
                                                                .attributes = all,
                                                                .attribute_count = 2}));
     await_rows(script, "short", "short.region0:region0 short.region1:region1 ");
-    API(FailoverDomainRequest) *failover =
-        message_new(script->arena, API_TYPE(failover_domain_request));
-    API(FailoverDomainResponse) *failed_over = NULL;
-    failover->domain_name = "short";
-    failover->active_clusters = load_make_attributes(script->arena, moved, 1);
-    EXPECT_OK(script_call(script, 1, "DomainAPI/FailoverDomain", failover, failover_domain_response,
-                          &failed_over));
+    EXPECT_OK(SCRIPT_CALL(script, 1, NULL, failover_domain, .domain_name = "short",
+                          .active_clusters = load_make_attributes(script->arena, moved, 1)));
     await_rows(script, "short", "short.region0:region1 short.region1:region1 ");
     EXPECT_OK(load_deprecate(&call, "short"));
     EXPECT_OK(load_delete(&call, "short"));
@@ -132,11 +123,8 @@ static void
 play_unwritable(struct script *script)
 {
     script_part(script);
-    ProtobufCMessage *response = NULL;
     struct error *err =
-        script_call_at(script, 1, ENTITY_API("SetEntities"),
-                       &entity_set_request(script->arena, "user", "ann", "region1")->base,
-                       TYPE_OF(set_entities_response), &response);
+        script_call(script, 1, entity_set_request(script->arena, "user", "ann", "region1"), NULL);
     EXPECT(err != NULL && (err->kind == ERR_UNAVAILABLE || err->kind == ERR_DEADLINE));
     script_heal(script);
 }

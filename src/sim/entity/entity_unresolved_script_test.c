@@ -20,14 +20,8 @@ unresolved_rows(struct script *script, unsigned cluster)
 static struct error *
 terminate(struct script *script, unsigned cluster, const char *id)
 {
-    API(TerminateWorkflowExecutionRequest) *request =
-        message_new(script->arena, API_TYPE(terminate_workflow_execution_request));
-    API(TerminateWorkflowExecutionResponse) *response = NULL;
-    request->domain = SCRIPT_DOMAIN;
-    request->workflow_execution = message_new(script->arena, API_TYPE(workflow_execution));
-    request->workflow_execution->workflow_id = (char *)id;
-    return script_call(script, cluster, "WorkflowAPI/TerminateWorkflowExecution", request,
-                       terminate_workflow_execution_response, &response);
+    return SCRIPT_CALL(script, cluster, NULL, terminate_workflow_execution, .domain = SCRIPT_DOMAIN,
+                       .workflow_execution = script_execution(script, id, ""));
 }
 
 static void

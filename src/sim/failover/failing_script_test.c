@@ -7,17 +7,15 @@
  */
 #include "sim/scripts/script.h"
 
+#define CAUSE(name) API_VALUE(DECISION_TASK_FAILED_CAUSE__DECISION_TASK_FAILED_CAUSE_##name)
+
 static void
 fail_decision(struct script *script, unsigned cluster, const API(PollForDecisionTaskResponse) *task)
 {
     API(RespondDecisionTaskFailedRequest) *request =
-        message_new(script->arena, API_TYPE(respond_decision_task_failed_request));
-    request->task_token = task->task_token;
-    request->cause = API_VALUE(
-        DECISION_TASK_FAILED_CAUSE__DECISION_TASK_FAILED_CAUSE_WORKFLOW_WORKER_UNHANDLED_FAILURE);
-    API(RespondDecisionTaskFailedResponse) *response = NULL;
-    EXPECT_OK(script_call(script, cluster, "WorkerAPI/RespondDecisionTaskFailed", request,
-                          respond_decision_task_failed_response, &response));
+        API_NEW(script->arena, respond_decision_task_failed_request, .task_token = task->task_token,
+                .cause = CAUSE(WORKFLOW_WORKER_UNHANDLED_FAILURE));
+    EXPECT_OK(script_call(script, cluster, request, NULL));
 }
 
 /* The next attempt, however long that takes, and when. */

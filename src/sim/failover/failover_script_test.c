@@ -72,18 +72,13 @@ play_terminate(struct script *script)
     script_start(script, 0, "w");
     script_await(script, 1, "w", 2);
     script_failover(script, 1);
-    API(TerminateWorkflowExecutionRequest) *request =
-        message_new(script->arena, API_TYPE(terminate_workflow_execution_request));
-    request->domain = SCRIPT_DOMAIN;
-    request->workflow_execution = message_new(script->arena, API_TYPE(workflow_execution));
-    request->workflow_execution->workflow_id = "w";
-    request->reason = "because";
-    request->details = presence_make_payload(
-        script->arena, (struct maybe_bytes){.is_set = true, .bytes = SLICE_LITERAL("details")});
-    request->identity = "somebody";
-    API(TerminateWorkflowExecutionResponse) *response = NULL;
-    EXPECT_OK(script_call(script, 1, "WorkflowAPI/TerminateWorkflowExecution", request,
-                          terminate_workflow_execution_response, &response));
+    API(TerminateWorkflowExecutionRequest) *request = API_NEW(
+        script->arena, terminate_workflow_execution_request, .domain = SCRIPT_DOMAIN,
+        .workflow_execution = script_execution(script, "w", ""), .reason = "because",
+        .details = presence_make_payload(
+            script->arena, (struct maybe_bytes){.is_set = true, .bytes = SLICE_LITERAL("details")}),
+        .identity = "somebody");
+    EXPECT_OK(script_call(script, 1, request, NULL));
     script_expect_same(script, "w");
     API(History) *history = script_history(script, 0, "w", "");
     expect_last(history, EVENT(WORKFLOW_EXECUTION_TERMINATED));
@@ -181,9 +176,7 @@ play_continue(struct script *script)
     script_start(script, 0, "w");
     script_await(script, 1, "w", 2);
     script_failover(script, 1);
-    API(Decision) *decision = script_decision(script, DECISION(CONTINUE_AS_NEW_WORKFLOW_EXECUTION));
-    decision->continue_as_new_workflow_execution_decision_attributes = message_new(
-        script->arena, API_TYPE(continue_as_new_workflow_execution_decision_attributes));
+    API(Decision) *decision = API_DECISION(script->arena, continue_as_new_workflow_execution);
     script_decide(script, 1, &decision, 1);
     script_expect_same(script, "w");
     script_failover(script, 0);
@@ -233,19 +226,15 @@ play_run_retry(struct script *script)
 {
     const char *run_id;
     API(StartWorkflowExecutionRequest) *request = script_start_request(script, "w");
-    request->retry_policy = message_new(script->arena, API_TYPE(retry_policy));
-    request->retry_policy->initial_interval = presence_make_duration(script->arena, 1);
-    request->retry_policy->backoff_coefficient = 1;
-    request->retry_policy->maximum_attempts = 3;
+    request->retry_policy = API_NEW(script->arena, retry_policy,
+                                    .initial_interval = presence_make_duration(script->arena, 1),
+                                    .backoff_coefficient = 1, .maximum_attempts = 3);
     EXPECT_OK(script_try_start(script, 0, request, &run_id));
     script_await(script, 1, "w", 2);
     script_failover(script, 1);
-    API(Decision) *fail = script_decision(script, DECISION(FAIL_WORKFLOW_EXECUTION));
-    fail->fail_workflow_execution_decision_attributes =
-        message_new(script->arena, API_TYPE(fail_workflow_execution_decision_attributes));
-    fail->fail_workflow_execution_decision_attributes->failure =
-        message_new(script->arena, API_TYPE(failure));
-    fail->fail_workflow_execution_decision_attributes->failure->reason = "not today";
+    API(Decision) *fail =
+        API_DECISION(script->arena, fail_workflow_execution,
+                     .failure = API_NEW(script->arena, failure, .reason = "not today"));
     script_decide(script, 1, &fail, 1);
     script_expect_same(script, "w");
     API(Decision) *end = script_complete_workflow(script);
@@ -272,15 +261,10 @@ play_activity_retry(struct script *script)
     script_decide(script, 0, &activity, 1);
     API(PollForActivityTaskResponse) *task = script_poll_activity(script, 0, WITHIN);
     EXPECT(task != NULL);
-    API(RespondActivityTaskFailedRequest) *failed =
-        message_new(script->arena, API_TYPE(respond_activity_task_failed_request));
-    failed->task_token = task->task_token;
-    failed->failure = message_new(script->arena, API_TYPE(failure));
-    failed->failure->reason = "not today";
-    failed->identity = "worker0";
-    API(RespondActivityTaskFailedResponse) *response = NULL;
-    EXPECT_OK(script_call(script, 0, "WorkerAPI/RespondActivityTaskFailed", failed,
-                          respond_activity_task_failed_response, &response));
+    API(RespondActivityTaskFailedRequest) *failed = API_NEW(
+        script->arena, respond_activity_task_failed_request, .task_token = task->task_token,
+        .failure = API_NEW(script->arena, failure, .reason = "not today"), .identity = "worker0");
+    EXPECT_OK(script_call(script, 0, failed, NULL));
     int64_t failed_time = clock_monotonic();
     script_sleep(script, 10 * NS_PER_S);
     script_failover(script, 1);
@@ -295,12 +279,8 @@ play_activity_retry(struct script *script)
     EXPECT(task != NULL);
     EXPECT_EQ(task->attempt, 1);
     EXPECT(clock_monotonic() - failed_time >= 44 * NS_PER_S);
-    API(RespondActivityTaskCompletedRequest) *done =
-        message_new(script->arena, API_TYPE(respond_activity_task_completed_request));
-    done->task_token = task->task_token;
-    API(RespondActivityTaskCompletedResponse) *completed = NULL;
-    EXPECT_OK(script_call(script, 1, "WorkerAPI/RespondActivityTaskCompleted", done,
-                          respond_activity_task_completed_response, &completed));
+    EXPECT_OK(SCRIPT_CALL(script, 1, NULL, respond_activity_task_completed,
+                          .task_token = task->task_token));
     API(Decision) *end = script_complete_workflow(script);
     script_decide(script, 1, &end, 1);
     script_expect_same(script, "w");
@@ -325,14 +305,11 @@ play_heartbeat(struct script *script)
     script_decide(script, 0, &activity, 1);
     API(PollForActivityTaskResponse) *task = script_poll_activity(script, 0, WITHIN);
     EXPECT(task != NULL);
-    API(RecordActivityTaskHeartbeatRequest) *beat =
-        message_new(script->arena, API_TYPE(record_activity_task_heartbeat_request));
-    beat->task_token = task->task_token;
-    beat->details = presence_make_payload(
-        script->arena, (struct maybe_bytes){.is_set = true, .bytes = SLICE_LITERAL("half")});
-    API(RecordActivityTaskHeartbeatResponse) *response = NULL;
-    EXPECT_OK(script_call(script, 0, "WorkerAPI/RecordActivityTaskHeartbeat", beat,
-                          record_activity_task_heartbeat_response, &response));
+    API(RecordActivityTaskHeartbeatRequest) *beat = API_NEW(
+        script->arena, record_activity_task_heartbeat_request, .task_token = task->task_token,
+        .details = presence_make_payload(
+            script->arena, (struct maybe_bytes){.is_set = true, .bytes = SLICE_LITERAL("half")}));
+    EXPECT_OK(script_call(script, 0, beat, NULL));
     script_sleep(script, NS_PER_S);
     API(DescribeWorkflowExecutionResponse) *seen = script_describe(script, 1, "w");
     EXPECT_EQ(seen->pending_activities[0]->state,
@@ -354,16 +331,12 @@ TEST(failover_script, what_an_activity_said_last_reaches_the_next_cluster, "E-03
 static size_t
 count_closed(struct script *script, unsigned cluster)
 {
-    API(ListClosedWorkflowExecutionsRequest) *request =
-        message_new(script->arena, API_TYPE(list_closed_workflow_executions_request));
-    request->domain = SCRIPT_DOMAIN;
-    request->page_size = 10;
-    request->start_time_filter = message_new(script->arena, API_TYPE(start_time_filter));
-    request->start_time_filter->earliest_time = presence_make_timestamp(script->arena, 0);
-    request->start_time_filter->latest_time = presence_make_timestamp(script->arena, clock_wall());
-    API(ListClosedWorkflowExecutionsResponse) *response = NULL;
-    EXPECT_OK(script_call(script, cluster, "VisibilityAPI/ListClosedWorkflowExecutions", request,
-                          list_closed_workflow_executions_response, &response));
+    API(ListClosedWorkflowExecutionsResponse) *response = SCRIPT_OK(
+        script, cluster, list_closed_workflow_executions, .domain = SCRIPT_DOMAIN, .page_size = 10,
+        .start_time_filter =
+            API_NEW(script->arena, start_time_filter,
+                    .earliest_time = presence_make_timestamp(script->arena, 0),
+                    .latest_time = presence_make_timestamp(script->arena, clock_wall())));
     return response->n_executions;
 }
 
@@ -390,19 +363,14 @@ TEST(failover_script, a_passive_cluster_lists_what_was_replicated, "B-036")
 static const char *
 reset(struct script *script, unsigned cluster, int64_t finish_id)
 {
-    API(ResetWorkflowExecutionRequest) *request =
-        message_new(script->arena, API_TYPE(reset_workflow_execution_request));
-    request->domain = SCRIPT_DOMAIN;
-    request->workflow_execution = message_new(script->arena, API_TYPE(workflow_execution));
-    request->workflow_execution->workflow_id = "w";
-    request->workflow_execution->run_id =
-        script_describe(script, cluster, "w")->workflow_execution_info->workflow_execution->run_id;
-    request->reason = "again";
-    request->decision_finish_event_id = finish_id;
-    request->request_id = script_start_request(script, "w")->request_id;
-    API(ResetWorkflowExecutionResponse) *response = NULL;
-    EXPECT_OK(script_call(script, cluster, "WorkflowAPI/ResetWorkflowExecution", request,
-                          reset_workflow_execution_response, &response));
+    API(ResetWorkflowExecutionResponse) *response =
+        SCRIPT_OK(script, cluster, reset_workflow_execution, .domain = SCRIPT_DOMAIN,
+                  .workflow_execution =
+                      script_execution(script, "w",
+                                       script_describe(script, cluster, "w")
+                                           ->workflow_execution_info->workflow_execution->run_id),
+                  .reason = "again", .decision_finish_event_id = finish_id,
+                  .request_id = script_start_request(script, "w")->request_id);
     return response->run_id;
 }
 

@@ -41,13 +41,10 @@ await_end(struct script *script, unsigned cluster)
 static const API(FailoverEvent) *
 newest(struct script *script, unsigned cluster)
 {
-    API(ListFailoverHistoryRequest) *request =
-        message_new(script->arena, API_TYPE(list_failover_history_request));
-    request->filters = message_new(script->arena, API_TYPE(list_failover_history_request_filters));
-    request->filters->domain_id = (char *)script->domain_id;
-    API(ListFailoverHistoryResponse) *response = NULL;
-    EXPECT_OK(script_call(script, cluster, "DomainAPI/ListFailoverHistory", request,
-                          list_failover_history_response, &response));
+    API(ListFailoverHistoryResponse) *response =
+        SCRIPT_OK(script, cluster, list_failover_history,
+                  .filters = API_NEW(script->arena, list_failover_history_request_filters,
+                                     .domain_id = (char *)script->domain_id));
     EXPECT(response->n_failover_events > 0);
     return response->failover_events[0];
 }

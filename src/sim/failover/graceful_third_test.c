@@ -82,10 +82,7 @@ play_third(struct script *script)
 static void
 go_on_as_new(struct script *script, unsigned cluster)
 {
-    API(Decision) *decision = script_decision(script, DECISION(CONTINUE_AS_NEW_WORKFLOW_EXECUTION));
-    API(ContinueAsNewWorkflowExecutionDecisionAttributes) *attributes = message_new(
-        script->arena, API_TYPE(continue_as_new_workflow_execution_decision_attributes));
-    decision->continue_as_new_workflow_execution_decision_attributes = attributes;
+    API(Decision) *decision = API_DECISION(script->arena, continue_as_new_workflow_execution);
     script_decide(script, cluster, &decision, 1);
 }
 

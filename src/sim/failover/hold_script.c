@@ -27,23 +27,21 @@ call_in_fiber(void *argument)
                              .arena = caller->script->arena,
                              .is_worker = true};
     fiber_set_deadline(clock_monotonic() + caller->timeout);
-    caller->err = load_send(&call, caller->path, caller->request, caller->type, &caller->response);
+    caller->err = load_send_at(&call, caller->request, &caller->response);
     fiber_set_deadline(NEVER);
     caller->answered = clock_monotonic();
     latch_done(caller->latch);
 }
 
 struct caller *
-call_later_at(struct callers *callers, struct script *script, unsigned cluster, const char *path,
-              ProtobufCMessage *request, const ProtobufCMessageDescriptor *type)
+call_later_at(struct callers *callers, struct script *script, unsigned cluster,
+              ProtobufCMessage *request)
 {
     EXPECT(callers->count < CALLS_MAX);
     struct caller *caller = &callers->items[callers->count++];
     *caller = (struct caller){.script = script,
                               .cluster = cluster,
-                              .path = path,
                               .request = request,
-                              .type = type,
                               .timeout = LONG,
                               .latch = &callers->latch};
     latch_add(&callers->latch, 1);
@@ -59,8 +57,8 @@ callers_expect_ok(struct callers *callers, int64_t not_before)
     for (size_t i = 0; i < callers->count; i++) {
         struct caller *caller = &callers->items[i];
         if (caller->err != NULL)
-            TEST_FAIL("call %zu, %s at cluster%u: %s", i, caller->path, caller->cluster,
-                      caller->err->message);
+            TEST_FAIL("call %zu, %s at cluster%u: %s", i, caller->request->descriptor->short_name,
+                      caller->cluster, caller->err->message);
         EXPECT(caller->answered >= not_before);
     }
 }
@@ -77,9 +75,7 @@ callers_expect_held(struct callers *callers, int64_t end)
 API(WorkflowExecution) *
 execution_of(struct script *script, const char *id)
 {
-    API(WorkflowExecution) *execution = message_new(script->arena, API_TYPE(workflow_execution));
-    execution->workflow_id = arena_text(script->arena, id);
-    return execution;
+    return script_execution(script, arena_text(script->arena, id), "");
 }
 
 void
@@ -87,12 +83,10 @@ signal_later(struct callers *callers, struct script *script, unsigned cluster, c
              const char *name)
 {
     API(SignalWorkflowExecutionRequest) *request =
-        message_new(script->arena, API_TYPE(signal_workflow_execution_request));
-    request->domain = SCRIPT_DOMAIN;
-    request->workflow_execution = execution_of(script, id);
-    request->signal_name = arena_text(script->arena, name);
-    call_later(callers, script, cluster, "WorkflowAPI/SignalWorkflowExecution", request,
-               signal_workflow_execution_response);
+        API_NEW(script->arena, signal_workflow_execution_request, .domain = SCRIPT_DOMAIN,
+                .workflow_execution = execution_of(script, id),
+                .signal_name = arena_text(script->arena, name));
+    call_later(callers, script, cluster, request);
 }
 
 void
@@ -105,8 +99,7 @@ signals_later(struct callers *callers, struct script *script, const char *id, un
 void
 start_later(struct callers *callers, struct script *script, unsigned cluster, const char *id)
 {
-    call_later(callers, script, cluster, "WorkflowAPI/StartWorkflowExecution",
-               script_start_request(script, id), start_workflow_execution_response);
+    call_later(callers, script, cluster, script_start_request(script, id));
 }
 
 void
@@ -114,47 +107,37 @@ signal_with_start_later(struct callers *callers, struct script *script, unsigned
                         const char *id)
 {
     API(SignalWithStartWorkflowExecutionRequest) *request =
-        message_new(script->arena, API_TYPE(signal_with_start_workflow_execution_request));
-    request->start_request = script_start_request(script, id);
-    request->signal_name = "with start";
-    call_later(callers, script, cluster, "WorkflowAPI/SignalWithStartWorkflowExecution", request,
-               signal_with_start_workflow_execution_response);
+        API_NEW(script->arena, signal_with_start_workflow_execution_request,
+                .start_request = script_start_request(script, id), .signal_name = "with start");
+    call_later(callers, script, cluster, request);
 }
 
 void
 cancel_later(struct callers *callers, struct script *script, unsigned cluster, const char *id)
 {
     API(RequestCancelWorkflowExecutionRequest) *request =
-        message_new(script->arena, API_TYPE(request_cancel_workflow_execution_request));
-    request->domain = SCRIPT_DOMAIN;
-    request->workflow_execution = execution_of(script, id);
-    request->request_id = script_start_request(script, id)->request_id;
-    call_later(callers, script, cluster, "WorkflowAPI/RequestCancelWorkflowExecution", request,
-               request_cancel_workflow_execution_response);
+        API_NEW(script->arena, request_cancel_workflow_execution_request, .domain = SCRIPT_DOMAIN,
+                .workflow_execution = execution_of(script, id),
+                .request_id = script_start_request(script, id)->request_id);
+    call_later(callers, script, cluster, request);
 }
 
 void
 terminate_later(struct callers *callers, struct script *script, unsigned cluster, const char *id)
 {
     API(TerminateWorkflowExecutionRequest) *request =
-        message_new(script->arena, API_TYPE(terminate_workflow_execution_request));
-    request->domain = SCRIPT_DOMAIN;
-    request->workflow_execution = execution_of(script, id);
-    call_later(callers, script, cluster, "WorkflowAPI/TerminateWorkflowExecution", request,
-               terminate_workflow_execution_response);
+        API_NEW(script->arena, terminate_workflow_execution_request, .domain = SCRIPT_DOMAIN,
+                .workflow_execution = execution_of(script, id));
+    call_later(callers, script, cluster, request);
 }
 
 void
 ask_for_drain(struct script *script, unsigned to, int64_t seconds)
 {
-    API(FailoverDomainRequest) *request =
-        message_new(script->arena, API_TYPE(failover_domain_request));
-    API(FailoverDomainResponse) *response = NULL;
-    request->domain_name = SCRIPT_DOMAIN;
-    request->domain_active_cluster_name = arena_format(script->arena, "cluster%u", to);
-    request->failover_timeout = presence_make_duration(script->arena, seconds);
-    EXPECT_OK(script_call(script, to, "DomainAPI/FailoverDomain", request, failover_domain_response,
-                          &response));
+    EXPECT_OK(
+        SCRIPT_CALL(script, to, NULL, failover_domain, .domain_name = SCRIPT_DOMAIN,
+                    .domain_active_cluster_name = arena_format(script->arena, "cluster%u", to),
+                    .failover_timeout = presence_make_duration(script->arena, seconds)));
 }
 
 int64_t

@@ -15,9 +15,7 @@
 struct caller {
     struct script *script;
     unsigned cluster;
-    const char *path;
     ProtobufCMessage *request;
-    const ProtobufCMessageDescriptor *type;
     int64_t timeout;
     ProtobufCMessage *response;
     struct error *err;
@@ -35,12 +33,10 @@ void callers_init(struct callers *callers);
 /* Nobody calls yet; workflow "w" runs in cluster 0, and begin_drain. The monotonic end of that. */
 int64_t callers_begin(struct callers *callers, struct script *script);
 /* Calls, and goes on a moment later, so that calls arrive in this order. */
-#define call_later(callers, script, cluster, path, request, type)                                  \
-    call_later_at((callers), (script), (cluster), "/uber.cadence.api.v1." path,                    \
-                  (ProtobufCMessage *)&(request)->base, API_TYPE(type))
+#define call_later(callers, script, cluster, request)                                              \
+    call_later_at((callers), (script), (cluster), (ProtobufCMessage *)&(request)->base)
 struct caller *call_later_at(struct callers *callers, struct script *script, unsigned cluster,
-                             const char *path, ProtobufCMessage *request,
-                             const ProtobufCMessageDescriptor *type);
+                             ProtobufCMessage *request);
 /* Waits for all answers: none is an error, and none came before that. */
 void callers_expect_ok(struct callers *callers, int64_t not_before);
 /* None has waited long so far; all are answered well when the drain has come to this end. */

@@ -89,36 +89,28 @@ static void
 beat_later(struct callers *callers, struct script *script, unsigned cluster,
            const API(PollForActivityTaskResponse) *task)
 {
-    API(RecordActivityTaskHeartbeatRequest) *request =
-        message_new(script->arena, API_TYPE(record_activity_task_heartbeat_request));
-    request->task_token = task->task_token;
-    call_later(callers, script, cluster, "WorkerAPI/RecordActivityTaskHeartbeat", request,
-               record_activity_task_heartbeat_response);
+    API(RecordActivityTaskHeartbeatRequest) *request = API_NEW(
+        script->arena, record_activity_task_heartbeat_request, .task_token = task->task_token);
+    call_later(callers, script, cluster, request);
 }
 
 static void
 complete_later(struct callers *callers, struct script *script, unsigned cluster,
                const API(PollForActivityTaskResponse) *task)
 {
-    API(RespondActivityTaskCompletedRequest) *request =
-        message_new(script->arena, API_TYPE(respond_activity_task_completed_request));
-    request->task_token = task->task_token;
-    call_later(callers, script, cluster, "WorkerAPI/RespondActivityTaskCompleted", request,
-               respond_activity_task_completed_response);
+    API(RespondActivityTaskCompletedRequest) *request = API_NEW(
+        script->arena, respond_activity_task_completed_request, .task_token = task->task_token);
+    call_later(callers, script, cluster, request);
 }
 
 static void
 fail_by_id_later(struct callers *callers, struct script *script, unsigned cluster, const char *id)
 {
     API(RespondActivityTaskFailedByIDRequest) *request =
-        message_new(script->arena, API_TYPE(respond_activity_task_failed_by_idrequest));
-    request->domain = SCRIPT_DOMAIN;
-    request->workflow_execution = execution_of(script, id);
-    request->activity_id = "a";
-    request->failure = message_new(script->arena, API_TYPE(failure));
-    request->failure->reason = "why not";
-    call_later(callers, script, cluster, "WorkerAPI/RespondActivityTaskFailedByID", request,
-               respond_activity_task_failed_by_idresponse);
+        API_NEW(script->arena, respond_activity_task_failed_by_idrequest, .domain = SCRIPT_DOMAIN,
+                .workflow_execution = execution_of(script, id), .activity_id = "a",
+                .failure = API_NEW(script->arena, failure, .reason = "why not"));
+    call_later(callers, script, cluster, request);
 }
 
 static void
@@ -270,16 +262,10 @@ near_deadline(struct script *script)
         struct load_call call = {
             .clients = script->clients, .host = i, .arena = script->arena, .is_worker = true};
         API(SignalWorkflowExecutionRequest) *request =
-            message_new(script->arena, API_TYPE(signal_workflow_execution_request));
-        API(SignalWorkflowExecutionResponse) *response = NULL;
-        request->domain = SCRIPT_DOMAIN;
-        request->workflow_execution = execution_of(script, "w");
-        request->signal_name = "hasty";
+            API_NEW(script->arena, signal_workflow_execution_request, .domain = SCRIPT_DOMAIN,
+                    .workflow_execution = execution_of(script, "w"), .signal_name = "hasty");
         fiber_set_deadline(clock_monotonic() + NS_PER_S);
-        EXPECT_KIND(load_send(&call, "/uber.cadence.api.v1.WorkflowAPI/SignalWorkflowExecution",
-                              &request->base, API_TYPE(signal_workflow_execution_response),
-                              (ProtobufCMessage **)&response),
-                    ERR_SERVICE_BUSY);
+        EXPECT_KIND(load_send(&call, request, NULL), ERR_SERVICE_BUSY);
         fiber_set_deadline(NEVER);
     }
     expect_first_signal(script);

@@ -18,18 +18,14 @@ complete_sticky(struct script *script, unsigned cluster, int64_t timeout)
 {
     API(PollForDecisionTaskResponse) *task = script_poll(script, cluster, WITHIN);
     EXPECT(task != NULL);
-    API(RespondDecisionTaskCompletedRequest) *request =
-        message_new(script->arena, API_TYPE(respond_decision_task_completed_request));
-    request->task_token = task->task_token;
-    request->sticky_attributes = message_new(script->arena, API_TYPE(sticky_execution_attributes));
-    request->sticky_attributes->worker_task_list = message_new(script->arena, API_TYPE(task_list));
-    request->sticky_attributes->worker_task_list->name =
-        arena_format(script->arena, "sticky%u", cluster);
-    request->sticky_attributes->schedule_to_start_timeout =
-        presence_make_duration(script->arena, timeout);
-    API(RespondDecisionTaskCompletedResponse) *response = NULL;
-    EXPECT_OK(script_call(script, cluster, "WorkerAPI/RespondDecisionTaskCompleted", request,
-                          respond_decision_task_completed_response, &response));
+    API(RespondDecisionTaskCompletedRequest) *request = API_NEW(
+        script->arena, respond_decision_task_completed_request, .task_token = task->task_token,
+        .sticky_attributes = API_NEW(
+            script->arena, sticky_execution_attributes,
+            .worker_task_list = API_NEW(script->arena, task_list,
+                                        .name = arena_format(script->arena, "sticky%u", cluster)),
+            .schedule_to_start_timeout = presence_make_duration(script->arena, timeout)));
+    EXPECT_OK(script_call(script, cluster, request, NULL));
 }
 
 /* A decision waits on the sticky list of the cluster's worker, and every cluster has it. */
@@ -210,13 +206,9 @@ rebuild(struct script *script, unsigned cluster)
 {
     STORE_API(RebuildRunRequest) *request =
         message_new(script->arena, &cadenza__admin__v1__rebuild_run_request__descriptor);
-    STORE_API(RebuildRunResponse) *response = NULL;
     request->domain = SCRIPT_DOMAIN;
-    request->workflow_execution = message_new(script->arena, API_TYPE(workflow_execution));
-    request->workflow_execution->workflow_id = "w";
-    EXPECT_OK(script_call_at(script, cluster, "/cadenza.admin.v1.RunsAPI/RebuildRun",
-                             &request->base, &cadenza__admin__v1__rebuild_run_response__descriptor,
-                             (ProtobufCMessage **)&response));
+    request->workflow_execution = script_execution(script, "w", "");
+    STORE_API(RebuildRunResponse) *response = script_ok(script, cluster, request);
     EXPECT_TEXT(response->old_checksum, response->new_checksum);
 }
 

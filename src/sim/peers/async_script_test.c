@@ -8,26 +8,16 @@
 static struct error *
 start_later(struct script *script, unsigned cluster, API(StartWorkflowExecutionRequest) *start)
 {
-    API(StartWorkflowExecutionAsyncRequest) *request =
-        message_new(script->arena, API_TYPE(start_workflow_execution_async_request));
-    API(StartWorkflowExecutionAsyncResponse) *response = NULL;
-    request->request = start;
-    return script_call(script, cluster, "WorkflowAPI/StartWorkflowExecutionAsync", request,
-                       start_workflow_execution_async_response, &response);
+    return SCRIPT_CALL(script, cluster, NULL, start_workflow_execution_async, .request = start);
 }
 
 static struct error *
 signal_later(struct script *script, unsigned cluster, API(StartWorkflowExecutionRequest) *start)
 {
-    API(SignalWithStartWorkflowExecutionAsyncRequest) *request =
-        message_new(script->arena, API_TYPE(signal_with_start_workflow_execution_async_request));
-    API(SignalWithStartWorkflowExecutionAsyncResponse) *response = NULL;
-    request->request =
-        message_new(script->arena, API_TYPE(signal_with_start_workflow_execution_request));
-    request->request->start_request = start;
-    request->request->signal_name = "go";
-    return script_call(script, cluster, "WorkflowAPI/SignalWithStartWorkflowExecutionAsync",
-                       request, signal_with_start_workflow_execution_async_response, &response);
+    return SCRIPT_CALL(script, cluster, NULL, signal_with_start_workflow_execution_async,
+                       .request =
+                           API_NEW(script->arena, signal_with_start_workflow_execution_request,
+                                   .start_request = start, .signal_name = "go"));
 }
 
 /* The run that the request asked for is in both clusters, written by cluster `writer`. */

@@ -34,17 +34,12 @@ start_batch(struct script *script, unsigned cluster, const char *id, const char 
 static const API(HistoryEvent) *
 wait_closed(struct script *script, unsigned cluster, const char *id)
 {
-    API(GetWorkflowExecutionHistoryRequest) *request =
-        message_new(script->arena, API_TYPE(get_workflow_execution_history_request));
-    request->domain = BULK_DOMAIN;
-    request->workflow_execution = message_new(script->arena, API_TYPE(workflow_execution));
-    request->workflow_execution->workflow_id = (char *)id;
-    request->history_event_filter_type =
-        API_VALUE(EVENT_FILTER_TYPE__EVENT_FILTER_TYPE_CLOSE_EVENT);
+    API(GetWorkflowExecutionHistoryRequest) *request = API_NEW(
+        script->arena, get_workflow_execution_history_request, .domain = BULK_DOMAIN,
+        .workflow_execution = script_execution(script, id, ""),
+        .history_event_filter_type = API_VALUE(EVENT_FILTER_TYPE__EVENT_FILTER_TYPE_CLOSE_EVENT));
     for (int try = 0; try < 600; try++) {
-        API(GetWorkflowExecutionHistoryResponse) *response = NULL;
-        EXPECT_OK(script_call(script, cluster, "WorkflowAPI/GetWorkflowExecutionHistory", request,
-                              get_workflow_execution_history_response, &response));
+        API(GetWorkflowExecutionHistoryResponse) *response = script_ok(script, cluster, request);
         const API(History) *history = response->history;
         size_t count = history == NULL ? 0 : history->n_events;
         const API(HistoryEvent) *last = count == 0 ? NULL : history->events[count - 1];
@@ -85,20 +80,18 @@ static void
 add_cluster(struct script *script, unsigned count)
 {
     struct arena *arena = script->arena;
-    API(UpdateDomainRequest) *request = message_new(arena, API_TYPE(update_domain_request));
-    API(UpdateDomainResponse) *response = NULL;
-    request->name = SCRIPT_DOMAIN;
-    request->update_mask = message_new(arena, GOOGLE_TYPE(field_mask));
-    request->update_mask->paths = arena_zalloc(arena, 1, sizeof(char *));
+    API(UpdateDomainRequest) *request =
+        API_NEW(arena, update_domain_request, .name = SCRIPT_DOMAIN,
+                .update_mask =
+                    GOOGLE_NEW(arena, field_mask, .paths = arena_zalloc(arena, 1, sizeof(char *))));
     request->update_mask->paths[request->update_mask->n_paths++] = "clusters";
     request->clusters = arena_zalloc(arena, count, sizeof request->clusters[0]);
     for (unsigned i = 0; i < count; i++) {
-        request->clusters[i] = message_new(arena, API_TYPE(cluster_replication_configuration));
-        request->clusters[i]->cluster_name = arena_format(arena, "cluster%u", i);
+        request->clusters[i] = API_NEW(arena, cluster_replication_configuration,
+                                       .cluster_name = arena_format(arena, "cluster%u", i));
     }
     request->n_clusters = count;
-    EXPECT_OK(script_call(script, 0, "DomainAPI/UpdateDomain", request, update_domain_response,
-                          &response));
+    EXPECT_OK(script_call(script, 0, request, NULL));
     script->domain_clusters = count;
 }
 

@@ -24,11 +24,10 @@ fake_peer_shard_of(const char *id)
 static ADMIN(VersionHistory) *
 fake_versions(const API(HistoryEvent) *last, struct arena *arena)
 {
-    ADMIN(VersionHistory) *history = message_new(arena, ADMIN_TYPE(version_history));
+    ADMIN(VersionHistory) *history = ADMIN_NEW(arena, version_history);
     history->items = arena_zalloc(arena, 1, sizeof *history->items);
-    history->items[0] = message_new(arena, ADMIN_TYPE(version_history_item));
-    history->items[0]->event_id = last->event_id;
-    history->items[0]->version = last->version;
+    history->items[0] = ADMIN_NEW(arena, version_history_item, .event_id = last->event_id,
+                                  .version = last->version);
     history->n_items = 1;
     return history;
 }
@@ -38,15 +37,13 @@ fake_versions(const API(HistoryEvent) *last, struct arena *arena)
 static ADMIN(ReplicationTask) *
 fake_marker(const struct fake_peer *fake_peer, struct arena *arena)
 {
-    ADMIN(ReplicationTask) *task = message_new(arena, ADMIN_TYPE(replication_task));
-    task->task_type = TASK(FAILOVER_MARKER);
-    task->source_task_id = MARKER_ROW;
-    task->attributes_case = ADMIN_VALUE(REPLICATION_TASK__ATTRIBUTES_FAILOVER_MARKER_ATTRIBUTES);
-    task->failover_marker_attributes = message_new(arena, ADMIN_TYPE(failover_marker_attributes));
-    task->failover_marker_attributes->domain_id = (char *)fake_peer->domain_id;
-    task->failover_marker_attributes->failover_version = fake_peer->marker_version;
-    task->failover_marker_attributes->creation_time = presence_make_timestamp(arena, clock_wall());
-    return task;
+    return ADMIN_NEW(
+        arena, replication_task, .task_type = TASK(FAILOVER_MARKER), .source_task_id = MARKER_ROW,
+        .attributes_case = ADMIN_VALUE(REPLICATION_TASK__ATTRIBUTES_FAILOVER_MARKER_ATTRIBUTES),
+        .failover_marker_attributes =
+            ADMIN_NEW(arena, failover_marker_attributes, .domain_id = (char *)fake_peer->domain_id,
+                      .failover_version = fake_peer->marker_version,
+                      .creation_time = presence_make_timestamp(arena, clock_wall())));
 }
 
 static ADMIN(GetReplicationMessagesResponse__ShardMessagesEntry) *
@@ -54,7 +51,7 @@ fake_entry(const struct fake_peer *fake_peer, uint32_t shard, int64_t after, str
 {
     ADMIN(GetReplicationMessagesResponse__ShardMessagesEntry) *entry =
         message_new(arena, ADMIN_TYPE(get_replication_messages_response__shard_messages_entry));
-    ADMIN(ReplicationMessages) *messages = message_new(arena, ADMIN_TYPE(replication_messages));
+    ADMIN(ReplicationMessages) *messages = ADMIN_NEW(arena, replication_messages);
     entry->key = (int32_t)shard;
     entry->value = messages;
     messages->replication_tasks = arena_zalloc(arena, FAKE_TASKS_MAX + 1, sizeof(void *));
@@ -144,10 +141,10 @@ static struct error *
 fake_history(const struct fake_peer *fake_peer,
              ADMIN(GetWorkflowExecutionRawHistoryV2Response) *response, struct arena *arena)
 {
-    API(DataBlob) *blob = message_new(arena, API_TYPE(data_blob));
-    blob->encoding_type = API_VALUE(ENCODING_TYPE__ENCODING_TYPE_THRIFTRW);
-    blob->data = presence_make_bytes(
-        thrift_encode_history(arena, fake_peer->history, fake_peer->history_count));
+    API(DataBlob) *blob =
+        API_NEW(arena, data_blob, .encoding_type = API_VALUE(ENCODING_TYPE__ENCODING_TYPE_THRIFTRW),
+                .data = presence_make_bytes(
+                    thrift_encode_history(arena, fake_peer->history, fake_peer->history_count)));
     response->history_batches = arena_zalloc(arena, 1, sizeof *response->history_batches);
     response->history_batches[response->n_history_batches++] = blob;
     response->version_history =
@@ -176,7 +173,7 @@ fake_domains(struct rpc_call *call)
 {
     ADMIN(GetDomainReplicationMessagesResponse) *response =
         (ADMIN(GetDomainReplicationMessagesResponse) *)call->response;
-    response->messages = message_new(call->arena, ADMIN_TYPE(replication_messages));
+    response->messages = ADMIN_NEW(call->arena, replication_messages);
     const ADMIN(GetDomainReplicationMessagesRequest) *request =
         (const ADMIN(GetDomainReplicationMessagesRequest) *)call->request;
     response->messages->last_retrieved_message_id =
@@ -250,63 +247,49 @@ fake_peer_main(void *argument)
 API(HistoryEvent) *
 fake_start_event(struct script *script, int64_t event_version)
 {
-    API(HistoryEvent) *event = message_new(script->arena, API_TYPE(history_event));
-    event->event_id = 1;
-    event->version = event_version;
-    event->task_id = 1;
-    event->event_time = presence_make_timestamp(script->arena, clock_wall());
-    event->attributes_case =
-        API_VALUE(HISTORY_EVENT__ATTRIBUTES_WORKFLOW_EXECUTION_STARTED_EVENT_ATTRIBUTES);
-    API(WorkflowExecutionStartedEventAttributes) *started =
-        message_new(script->arena, API_TYPE(workflow_execution_started_event_attributes));
-    started->workflow_type = message_new(script->arena, API_TYPE(workflow_type));
-    started->workflow_type->name = "t";
-    started->task_list = message_new(script->arena, API_TYPE(task_list));
-    started->task_list->name = SCRIPT_LIST;
-    started->execution_start_to_close_timeout = presence_make_duration(script->arena, 3600);
-    started->task_start_to_close_timeout = presence_make_duration(script->arena, 10);
-    started->original_execution_run_id = UNKNOWN_RUN;
-    started->first_execution_run_id = UNKNOWN_RUN;
-    event->workflow_execution_started_event_attributes = started;
-    return event;
+    return API_NEW(
+        script->arena, history_event, .event_id = 1, .version = event_version, .task_id = 1,
+        .event_time = presence_make_timestamp(script->arena, clock_wall()),
+        .attributes_case =
+            API_VALUE(HISTORY_EVENT__ATTRIBUTES_WORKFLOW_EXECUTION_STARTED_EVENT_ATTRIBUTES),
+        .workflow_execution_started_event_attributes = API_NEW(
+            script->arena, workflow_execution_started_event_attributes,
+            .workflow_type = API_NEW(script->arena, workflow_type, .name = "t"),
+            .task_list = API_NEW(script->arena, task_list, .name = SCRIPT_LIST),
+            .execution_start_to_close_timeout = presence_make_duration(script->arena, 3600),
+            .task_start_to_close_timeout = presence_make_duration(script->arena, 10),
+            .original_execution_run_id = UNKNOWN_RUN, .first_execution_run_id = UNKNOWN_RUN));
 }
 
 API(HistoryEvent) *
 fake_signal_event(struct script *script, int64_t event_id, int64_t event_version)
 {
-    API(HistoryEvent) *event = message_new(script->arena, API_TYPE(history_event));
-    event->event_id = event_id;
-    event->version = event_version;
-    event->task_id = event_id;
-    event->event_time = presence_make_timestamp(script->arena, clock_wall());
-    event->attributes_case =
-        API_VALUE(HISTORY_EVENT__ATTRIBUTES_WORKFLOW_EXECUTION_SIGNALED_EVENT_ATTRIBUTES);
-    event->workflow_execution_signaled_event_attributes =
-        message_new(script->arena, API_TYPE(workflow_execution_signaled_event_attributes));
-    event->workflow_execution_signaled_event_attributes->signal_name = "s";
-    return event;
+    return API_NEW(
+        script->arena, history_event, .event_id = event_id, .version = event_version,
+        .task_id = event_id, .event_time = presence_make_timestamp(script->arena, clock_wall()),
+        .attributes_case =
+            API_VALUE(HISTORY_EVENT__ATTRIBUTES_WORKFLOW_EXECUTION_SIGNALED_EVENT_ATTRIBUTES),
+        .workflow_execution_signaled_event_attributes = API_NEW(
+            script->arena, workflow_execution_signaled_event_attributes, .signal_name = "s"));
 }
 
 ADMIN(ReplicationTask) *
 fake_task(struct script *script, int64_t row, API(HistoryEvent) **events, size_t count)
 {
     struct arena *arena = script->arena;
-    ADMIN(ReplicationTask) *task = message_new(arena, ADMIN_TYPE(replication_task));
-    task->task_type = TASK(HISTORY_V2);
-    task->source_task_id = row;
-    task->attributes_case = ADMIN_VALUE(REPLICATION_TASK__ATTRIBUTES_HISTORY_TASK_V2_ATTRIBUTES);
+    ADMIN(ReplicationTask) *task = ADMIN_NEW(
+        arena, replication_task, .task_type = TASK(HISTORY_V2), .source_task_id = row,
+        .attributes_case = ADMIN_VALUE(REPLICATION_TASK__ATTRIBUTES_HISTORY_TASK_V2_ATTRIBUTES));
     ADMIN(HistoryTaskV2Attributes) *batch =
-        message_new(arena, ADMIN_TYPE(history_task_v2_attributes));
-    batch->domain_id = (char *)script->domain_id;
-    batch->workflow_execution = message_new(arena, API_TYPE(workflow_execution));
-    batch->workflow_execution->workflow_id = "w";
-    batch->workflow_execution->run_id = UNKNOWN_RUN;
+        ADMIN_NEW(arena, history_task_v2_attributes, .domain_id = (char *)script->domain_id,
+                  .workflow_execution = API_NEW(arena, workflow_execution, .workflow_id = "w",
+                                                .run_id = UNKNOWN_RUN));
     ADMIN(VersionHistory) *versions = fake_versions(events[count - 1], arena);
     batch->version_history_items = versions->items;
     batch->n_version_history_items = versions->n_items;
-    batch->events = message_new(arena, API_TYPE(data_blob));
-    batch->events->encoding_type = API_VALUE(ENCODING_TYPE__ENCODING_TYPE_THRIFTRW);
-    batch->events->data = presence_make_bytes(thrift_encode_history(arena, events, count));
+    batch->events =
+        API_NEW(arena, data_blob, .encoding_type = API_VALUE(ENCODING_TYPE__ENCODING_TYPE_THRIFTRW),
+                .data = presence_make_bytes(thrift_encode_history(arena, events, count)));
     task->history_task_v2_attributes = batch;
     return task;
 }
@@ -338,12 +321,8 @@ fake_peer_await(struct script *script, const struct fake_peer *fake_peer, int64_
 size_t
 dead_letters_count(struct script *script, const char *source)
 {
-    ADMIN(CountDLQMessagesRequest) *request =
-        message_new(script->arena, ADMIN_TYPE(count_dlqmessages_request));
-    request->force_fetch = true;
-    ADMIN(CountDLQMessagesResponse) *response = NULL;
-    EXPECT_OK(script_admin(script, 1, "CountDLQMessages", request, count_dlqmessages_response,
-                           &response));
+    ADMIN(CountDLQMessagesResponse) *response =
+        SCRIPT_ADMIN_OK(script, 1, count_dlqmessages, .force_fetch = true);
     size_t count = 0;
     for (size_t i = 0; i < response->n_history; i++) {
         EXPECT_TEXT(response->history[i]->source_cluster, source);
@@ -356,42 +335,25 @@ dead_letters_count(struct script *script, const char *source)
 ADMIN(ReadDLQMessagesResponse) *
 dead_letters_read(struct script *script, int32_t page_size, ProtobufCBinaryData token)
 {
-    ADMIN(ReadDLQMessagesRequest) *request =
-        message_new(script->arena, ADMIN_TYPE(read_dlqmessages_request));
-    request->type = REPLICATION_QUEUE;
-    request->shard_id = (int32_t)fake_peer_shard_of("w");
-    request->source_cluster = "cluster0";
-    request->page_size = page_size;
-    request->next_page_token = token;
-    ADMIN(ReadDLQMessagesResponse) *response = NULL;
-    EXPECT_OK(
-        script_admin(script, 1, "ReadDLQMessages", request, read_dlqmessages_response, &response));
-    return response;
+    return SCRIPT_ADMIN_OK(script, 1, read_dlqmessages, .type = REPLICATION_QUEUE,
+                           .shard_id = (int32_t)fake_peer_shard_of("w"),
+                           .source_cluster = "cluster0", .page_size = page_size,
+                           .next_page_token = token);
 }
 
 struct error *
 dead_letters_merge(struct script *script)
 {
-    ADMIN(MergeDLQMessagesRequest) *merge =
-        message_new(script->arena, ADMIN_TYPE(merge_dlqmessages_request));
-    merge->type = REPLICATION_QUEUE;
-    merge->shard_id = (int32_t)fake_peer_shard_of("w");
-    merge->source_cluster = "cluster0";
-    ADMIN(MergeDLQMessagesResponse) *merged = NULL;
-    return script_admin(script, 1, "MergeDLQMessages", merge, merge_dlqmessages_response, &merged);
+    return SCRIPT_ADMIN(script, 1, NULL, merge_dlqmessages, .type = REPLICATION_QUEUE,
+                        .shard_id = (int32_t)fake_peer_shard_of("w"), .source_cluster = "cluster0");
 }
 
 void
 dead_letters_purge(struct script *script, int64_t to)
 {
-    ADMIN(PurgeDLQMessagesRequest) *purge =
-        message_new(script->arena, ADMIN_TYPE(purge_dlqmessages_request));
-    purge->type = REPLICATION_QUEUE;
-    purge->shard_id = (int32_t)fake_peer_shard_of("w");
-    purge->source_cluster = "cluster0";
-    purge->inclusive_end_message_id =
-        presence_make_int64(script->arena, (struct maybe_int64){true, to});
-    ADMIN(PurgeDLQMessagesResponse) *purged = NULL;
-    EXPECT_OK(
-        script_admin(script, 1, "PurgeDLQMessages", purge, purge_dlqmessages_response, &purged));
+    EXPECT_OK(SCRIPT_ADMIN(script, 1, NULL, purge_dlqmessages, .type = REPLICATION_QUEUE,
+                           .shard_id = (int32_t)fake_peer_shard_of("w"),
+                           .source_cluster = "cluster0",
+                           .inclusive_end_message_id =
+                               presence_make_int64(script->arena, (struct maybe_int64){true, to})));
 }

@@ -54,7 +54,7 @@ TEST(liar_script, a_batch_that_is_wrong_is_a_dead_letter_and_the_stream_goes_on,
 static API(HistoryEvent) *
 timeless(struct script *script, int64_t event_id, int kind)
 {
-    API(HistoryEvent) *event = message_new(script->arena, API_TYPE(history_event));
+    API(HistoryEvent) *event = API_NEW(script->arena, history_event);
     event->event_id = event->task_id = event_id;
     event->version = 1;
     event->attributes_case = (API(HistoryEvent__AttributesCase))kind;
@@ -66,10 +66,8 @@ fake_scheduled(struct script *script, int64_t event_id)
 {
     API(HistoryEvent) *event = timeless(script, event_id, EVENT(DECISION_TASK_SCHEDULED));
     event->decision_task_scheduled_event_attributes =
-        message_new(script->arena, API_TYPE(decision_task_scheduled_event_attributes));
-    event->decision_task_scheduled_event_attributes->task_list =
-        message_new(script->arena, API_TYPE(task_list));
-    event->decision_task_scheduled_event_attributes->task_list->name = SCRIPT_LIST;
+        API_NEW(script->arena, decision_task_scheduled_event_attributes,
+                .task_list = API_NEW(script->arena, task_list, .name = SCRIPT_LIST));
     return event;
 }
 
@@ -77,9 +75,8 @@ static API(HistoryEvent) *
 fake_started(struct script *script, int64_t event_id, int64_t schedule_id)
 {
     API(HistoryEvent) *event = timeless(script, event_id, EVENT(DECISION_TASK_STARTED));
-    event->decision_task_started_event_attributes =
-        message_new(script->arena, API_TYPE(decision_task_started_event_attributes));
-    event->decision_task_started_event_attributes->scheduled_event_id = schedule_id;
+    event->decision_task_started_event_attributes = API_NEW(
+        script->arena, decision_task_started_event_attributes, .scheduled_event_id = schedule_id);
     return event;
 }
 
@@ -88,9 +85,8 @@ fake_completed(struct script *script, int64_t event_id, int64_t schedule_id, int
 {
     API(HistoryEvent) *event = timeless(script, event_id, EVENT(DECISION_TASK_COMPLETED));
     event->decision_task_completed_event_attributes =
-        message_new(script->arena, API_TYPE(decision_task_completed_event_attributes));
-    event->decision_task_completed_event_attributes->scheduled_event_id = schedule_id;
-    event->decision_task_completed_event_attributes->started_event_id = started_id;
+        API_NEW(script->arena, decision_task_completed_event_attributes,
+                .scheduled_event_id = schedule_id, .started_event_id = started_id);
     return event;
 }
 
@@ -98,11 +94,9 @@ static API(HistoryEvent) *
 fake_unstarted(struct script *script, int64_t event_id, int64_t schedule_id)
 {
     API(HistoryEvent) *event = timeless(script, event_id, EVENT(DECISION_TASK_TIMED_OUT));
-    event->decision_task_timed_out_event_attributes =
-        message_new(script->arena, API_TYPE(decision_task_timed_out_event_attributes));
-    event->decision_task_timed_out_event_attributes->scheduled_event_id = schedule_id;
-    event->decision_task_timed_out_event_attributes->timeout_type =
-        API_VALUE(TIMEOUT_TYPE__TIMEOUT_TYPE_SCHEDULE_TO_START);
+    event->decision_task_timed_out_event_attributes = API_NEW(
+        script->arena, decision_task_timed_out_event_attributes, .scheduled_event_id = schedule_id,
+        .timeout_type = API_VALUE(TIMEOUT_TYPE__TIMEOUT_TYPE_SCHEDULE_TO_START));
     return event;
 }
 
@@ -164,11 +158,9 @@ TEST(liar_script, events_of_a_run_that_the_source_has_no_more_are_skipped, "E-06
 static const STORE_API(Peer) *
 describe_peer(struct script *script)
 {
-    STORE_API(DescribePeersRequest) request = CADENZA__ADMIN__V1__DESCRIBE_PEERS_REQUEST__INIT;
     ProtobufCMessage *answer = NULL;
-    EXPECT_OK(script_call_at(script, 1, "/cadenza.admin.v1.ReplicationAPI/DescribePeers",
-                             &request.base,
-                             &cadenza__admin__v1__describe_peers_response__descriptor, &answer));
+    EXPECT_OK(
+        script_call(script, 1, STORE_API_NEW(script->arena, describe_peers_request), &answer));
     const STORE_API(DescribePeersResponse) *response =
         (const STORE_API(DescribePeersResponse) *)answer;
     EXPECT_EQ(response->n_peers, 1);
@@ -306,14 +298,10 @@ drain_from(struct script *script, struct fake_peer *fake_peer)
 {
     fake_peer->domain_id = script->domain_id;
     fake_peer->domain = message_encode(script->arena, &describe_domain(script)->base);
-    API(FailoverDomainRequest) *request =
-        message_new(script->arena, API_TYPE(failover_domain_request));
-    request->domain_name = SCRIPT_DOMAIN;
-    request->domain_active_cluster_name = presence_make_text("cluster1");
-    request->failover_timeout = presence_make_duration(script->arena, 300);
-    API(FailoverDomainResponse) *response = NULL;
-    EXPECT_OK(script_call(script, 1, "DomainAPI/FailoverDomain", request, failover_domain_response,
-                          &response));
+    API(FailoverDomainResponse) *response =
+        SCRIPT_OK(script, 1, failover_domain, .domain_name = SCRIPT_DOMAIN,
+                  .domain_active_cluster_name = presence_make_text("cluster1"),
+                  .failover_timeout = presence_make_duration(script->arena, 300));
     fake_peer->marker_version = response->domain->failover_version;
 }
 

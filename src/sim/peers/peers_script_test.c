@@ -105,17 +105,12 @@ play_large(struct script *script)
     memset(text, 'x', 250000);
     text[250000] = '\0';
     for (int i = 0; i < 12; i++) {
-        API(SignalWorkflowExecutionRequest) *request =
-            message_new(script->arena, API_TYPE(signal_workflow_execution_request));
-        request->domain = SCRIPT_DOMAIN;
-        request->workflow_execution = message_new(script->arena, API_TYPE(workflow_execution));
-        request->workflow_execution->workflow_id = "w";
-        request->signal_name = "s";
-        request->signal_input = presence_make_payload(
-            script->arena, (struct maybe_bytes){.is_set = true, .bytes = slice_text(text)});
-        API(SignalWorkflowExecutionResponse) *response = NULL;
-        EXPECT_OK(script_call(script, 0, "WorkflowAPI/SignalWorkflowExecution", request,
-                              signal_workflow_execution_response, &response));
+        API(SignalWorkflowExecutionRequest) *request = API_NEW(
+            script->arena, signal_workflow_execution_request, .domain = SCRIPT_DOMAIN,
+            .workflow_execution = script_execution(script, "w", ""), .signal_name = "s",
+            .signal_input = presence_make_payload(
+                script->arena, (struct maybe_bytes){.is_set = true, .bytes = slice_text(text)}));
+        EXPECT_OK(script_call(script, 0, request, NULL));
     }
     size_t answers = 0, tasks = 0;
     int64_t after = -1;
@@ -150,14 +145,8 @@ play_away(struct script *script)
     script_decide(script, 0, &activity, 1);
     API(PollForActivityTaskResponse) *task = script_poll_activity(script, 0, WITHIN);
     EXPECT(task != NULL); /* started without an event */
-    API(TerminateWorkflowExecutionRequest) *request =
-        message_new(script->arena, API_TYPE(terminate_workflow_execution_request));
-    request->domain = SCRIPT_DOMAIN;
-    request->workflow_execution = message_new(script->arena, API_TYPE(workflow_execution));
-    request->workflow_execution->workflow_id = "w";
-    API(TerminateWorkflowExecutionResponse) *response = NULL;
-    EXPECT_OK(script_call(script, 0, "WorkflowAPI/TerminateWorkflowExecution", request,
-                          terminate_workflow_execution_response, &response));
+    EXPECT_OK(SCRIPT_CALL(script, 0, NULL, terminate_workflow_execution, .domain = SCRIPT_DOMAIN,
+                          .workflow_execution = script_execution(script, "w", "")));
     script_crash(script, 0);
     script_restart(script, 0);
     script_sleep(script, 60 * NS_PER_S);
@@ -177,11 +166,9 @@ TEST(peers_script, a_cluster_that_was_away_reads_what_waited_for_it, "E-063")
 static struct error *
 describe_peers(struct script *script, unsigned cluster, bool *is_away)
 {
-    STORE_API(DescribePeersRequest) request = CADENZA__ADMIN__V1__DESCRIBE_PEERS_REQUEST__INIT;
     ProtobufCMessage *answer = NULL;
-    struct error *err = script_call_at(
-        script, cluster, "/cadenza.admin.v1.ReplicationAPI/DescribePeers", &request.base,
-        &cadenza__admin__v1__describe_peers_response__descriptor, &answer);
+    struct error *err =
+        script_call(script, cluster, STORE_API_NEW(script->arena, describe_peers_request), &answer);
     if (err == NULL)
         *is_away = ((const STORE_API(DescribePeersResponse) *)answer)->peers[0]->is_away;
     return err;
@@ -223,30 +210,22 @@ static struct error *
 ask_raw(struct script *script, ADMIN(GetWorkflowExecutionRawHistoryV2Request) *request,
         ADMIN(GetWorkflowExecutionRawHistoryV2Response) **response)
 {
-    return script_admin(script, 0, "GetWorkflowExecutionRawHistoryV2", request,
-                        get_workflow_execution_raw_history_v2_response, response);
+    return script_call(script, 0, request, response);
 }
 
 static ADMIN(GetWorkflowExecutionRawHistoryV2Request) *
 raw_request(struct script *script, const char *run_id)
 {
-    ADMIN(GetWorkflowExecutionRawHistoryV2Request) *request =
-        message_new(script->arena, ADMIN_TYPE(get_workflow_execution_raw_history_v2_request));
-    request->domain = SCRIPT_DOMAIN;
-    request->workflow_execution = message_new(script->arena, API_TYPE(workflow_execution));
-    request->workflow_execution->workflow_id = "w";
-    request->workflow_execution->run_id = (char *)run_id;
-    request->page_size = 1;
-    return request;
+    return ADMIN_NEW(script->arena, get_workflow_execution_raw_history_v2_request,
+                     .domain = SCRIPT_DOMAIN,
+                     .workflow_execution = script_execution(script, "w", run_id), .page_size = 1);
 }
 
 static ADMIN(VersionHistoryItem) *
 raw_end(struct script *script, int64_t event_id, int64_t event_version)
 {
-    ADMIN(VersionHistoryItem) *item = message_new(script->arena, ADMIN_TYPE(version_history_item));
-    item->event_id = event_id;
-    item->version = event_version;
-    return item;
+    return ADMIN_NEW(script->arena, version_history_item, .event_id = event_id,
+                     .version = event_version);
 }
 
 /* Batches of all pages, one a page. */
@@ -284,13 +263,9 @@ newest_raw(struct script *script, ADMIN(GetWorkflowExecutionRawHistoryV2Request)
 static void
 expect_branches(struct script *script, const char *run_id, size_t count)
 {
-    ADMIN(DescribeWorkflowExecutionRequest) *request =
-        message_new(script->arena, ADMIN_TYPE(describe_workflow_execution_request));
-    ADMIN(DescribeWorkflowExecutionResponse) *response = NULL;
-    request->domain = SCRIPT_DOMAIN;
-    request->workflow_execution = raw_request(script, run_id)->workflow_execution;
-    EXPECT_OK(script_admin(script, 0, "DescribeWorkflowExecution", request,
-                           describe_workflow_execution_response, &response));
+    ADMIN(DescribeWorkflowExecutionResponse) *response =
+        SCRIPT_ADMIN_OK(script, 0, describe_workflow_execution, .domain = SCRIPT_DOMAIN,
+                        .workflow_execution = raw_request(script, run_id)->workflow_execution);
     json_t *state = json_loads(response->mutable_state_in_database, 0, NULL);
     json_t *all = json_object_get(state, "VersionHistories"), *current, *items;
     json_t *histories = json_object_get(all, "Histories");
@@ -388,38 +363,26 @@ TEST(peers_script, a_raw_history_reads_over_a_fork, "E-021")
 static void
 ask_reapply(struct script *script, const char *run_id, API(DataBlob) *events)
 {
-    ADMIN(ReapplyEventsRequest) *request =
-        message_new(script->arena, ADMIN_TYPE(reapply_events_request));
-    ADMIN(ReapplyEventsResponse) *response = NULL;
-    request->domain = SCRIPT_DOMAIN;
-    request->workflow_execution = message_new(script->arena, API_TYPE(workflow_execution));
-    request->workflow_execution->workflow_id = "w";
-    request->workflow_execution->run_id = (char *)run_id;
-    request->events = events;
-    EXPECT_OK(
-        script_admin(script, 0, "ReapplyEvents", request, reapply_events_response, &response));
+    EXPECT_OK(SCRIPT_ADMIN(script, 0, NULL, reapply_events, .domain = SCRIPT_DOMAIN,
+                           .workflow_execution = script_execution(script, "w", run_id),
+                           .events = events));
 }
 
 static void
 ask_of_domains(struct script *script)
 {
     ADMIN(GetDomainReplicationMessagesRequest) *changes =
-        message_new(script->arena, ADMIN_TYPE(get_domain_replication_messages_request));
-    ADMIN(GetDomainReplicationMessagesResponse) *replicated = NULL;
+        ADMIN_NEW(script->arena, get_domain_replication_messages_request);
     struct maybe_int64 begin = {.is_set = true, .value = 0};
     changes->last_retrieved_message_id = presence_make_int64(script->arena, begin);
     changes->last_processed_message_id = presence_make_int64(script->arena, begin);
     changes->cluster_name = "cluster2";
-    EXPECT_OK(script_admin(script, 0, "GetDomainReplicationMessages", changes,
-                           get_domain_replication_messages_response, &replicated));
+    ADMIN(GetDomainReplicationMessagesResponse) *replicated = script_ok(script, 0, changes);
     EXPECT(replicated->messages != NULL && replicated->messages->n_replication_tasks > 0);
-    API(DescribeDomainRequest) *describe =
-        message_new(script->arena, API_TYPE(describe_domain_request));
-    API(DescribeDomainResponse) *described = NULL;
-    describe->describe_by_case = API_VALUE(DESCRIBE_DOMAIN_REQUEST__DESCRIBE_BY_NAME);
-    describe->name = SCRIPT_DOMAIN;
-    EXPECT_OK(script_call(script, 0, "DomainAPI/DescribeDomain", describe, describe_domain_response,
-                          &described));
+    API(DescribeDomainResponse) *described =
+        SCRIPT_OK(script, 0, describe_domain,
+                  .describe_by_case = API_VALUE(DESCRIBE_DOMAIN_REQUEST__DESCRIBE_BY_NAME),
+                  .name = SCRIPT_DOMAIN);
     EXPECT_TEXT(described->domain->id, script->domain_id);
 }
 
@@ -427,21 +390,14 @@ static void
 ask_dead_letter(struct script *script, const char *run_id)
 {
     ADMIN(GetDLQReplicationMessagesRequest) *request =
-        message_new(script->arena, ADMIN_TYPE(get_dlqreplication_messages_request));
-    ADMIN(GetDLQReplicationMessagesResponse) *response = NULL;
-    ADMIN(ReplicationTaskInfo) *info =
-        message_new(script->arena, ADMIN_TYPE(replication_task_info));
-    info->domain_id = (char *)script->domain_id;
-    info->workflow_execution = message_new(script->arena, API_TYPE(workflow_execution));
-    info->workflow_execution->workflow_id = "w";
-    info->workflow_execution->run_id = (char *)run_id;
-    info->first_event_id = 1;
-    info->next_event_id = 3;
-    info->version = script_history(script, 0, "w", "")->events[0]->version;
+        ADMIN_NEW(script->arena, get_dlqreplication_messages_request);
+    ADMIN(ReplicationTaskInfo) *info = ADMIN_NEW(
+        script->arena, replication_task_info, .domain_id = (char *)script->domain_id,
+        .workflow_execution = script_execution(script, "w", run_id), .first_event_id = 1,
+        .next_event_id = 3, .version = script_history(script, 0, "w", "")->events[0]->version);
     request->task_infos = &info;
     request->n_task_infos = 1;
-    EXPECT_OK(script_admin(script, 0, "GetDLQReplicationMessages", request,
-                           get_dlqreplication_messages_response, &response));
+    ADMIN(GetDLQReplicationMessagesResponse) *response = script_ok(script, 0, request);
     EXPECT_EQ(response->n_replication_tasks, 1);
 }
 
@@ -477,23 +433,15 @@ play_resend(struct script *script)
     const char *run_id = script_start(script, 0, "w");
     script_decide(script, 0, NULL, 0);
     EXPECT(script_history(script, 2, "w", "") == NULL);
-    ADMIN(ResendReplicationTasksRequest) *request =
-        message_new(script->arena, ADMIN_TYPE(resend_replication_tasks_request));
-    request->domain_id = (char *)script->domain_id;
-    request->remote_cluster = "cluster0";
-    request->workflow_execution = message_new(script->arena, API_TYPE(workflow_execution));
-    request->workflow_execution->workflow_id = "w";
-    request->workflow_execution->run_id = (char *)run_id;
-    ADMIN(ResendReplicationTasksResponse) *response = NULL;
-    EXPECT_OK(script_admin(script, 2, "ResendReplicationTasks", request,
-                           resend_replication_tasks_response, &response));
+    ADMIN(ResendReplicationTasksRequest) *request = ADMIN_NEW(
+        script->arena, resend_replication_tasks_request, .domain_id = (char *)script->domain_id,
+        .remote_cluster = "cluster0", .workflow_execution = script_execution(script, "w", run_id));
+    EXPECT_OK(script_call(script, 2, request, NULL));
     API(History) *history = script_history(script, 2, "w", "");
     EXPECT(history != NULL);
     EXPECT_EQ(history->n_events, 4);
     request->remote_cluster = "nobody";
-    EXPECT_KIND(script_admin(script, 2, "ResendReplicationTasks", request,
-                             resend_replication_tasks_response, &response),
-                ERR_BAD_REQUEST);
+    EXPECT_KIND(script_call(script, 2, request, NULL), ERR_BAD_REQUEST);
 }
 
 TEST(peers_script, a_run_is_fetched_from_another_cluster_on_demand, "E-075")
@@ -508,24 +456,19 @@ play_hydrate(struct script *script)
     const char *run_id = script_start(script, 0, "w");
     script_decide(script, 0, NULL, 0);
     ADMIN(GetDLQReplicationMessagesRequest) *request =
-        message_new(script->arena, ADMIN_TYPE(get_dlqreplication_messages_request));
+        ADMIN_NEW(script->arena, get_dlqreplication_messages_request);
     ADMIN(ReplicationTaskInfo) *infos[2];
     for (int i = 0; i < 2; i++) {
-        infos[i] = message_new(script->arena, ADMIN_TYPE(replication_task_info));
-        infos[i]->domain_id = (char *)script->domain_id;
-        infos[i]->workflow_execution = message_new(script->arena, API_TYPE(workflow_execution));
-        infos[i]->workflow_execution->workflow_id = "w";
-        infos[i]->workflow_execution->run_id = i == 0 ? (char *)run_id : UNKNOWN_RUN;
-        infos[i]->task_id = 77;
-        infos[i]->version = script_history(script, 0, "w", "")->events[0]->version;
-        infos[i]->first_event_id = 1;
-        infos[i]->next_event_id = 3;
+        infos[i] = ADMIN_NEW(
+            script->arena, replication_task_info, .domain_id = (char *)script->domain_id,
+            .workflow_execution =
+                script_execution(script, "w", i == 0 ? (char *)run_id : UNKNOWN_RUN),
+            .task_id = 77, .version = script_history(script, 0, "w", "")->events[0]->version,
+            .first_event_id = 1, .next_event_id = 3);
     }
     request->task_infos = infos;
     request->n_task_infos = 2;
-    ADMIN(GetDLQReplicationMessagesResponse) *response = NULL;
-    EXPECT_OK(script_admin(script, 0, "GetDLQReplicationMessages", request,
-                           get_dlqreplication_messages_response, &response));
+    ADMIN(GetDLQReplicationMessagesResponse) *response = script_ok(script, 0, request);
     EXPECT_EQ(response->n_replication_tasks, 1);
     EXPECT_EQ(response->replication_tasks[0]->source_task_id, 77);
     EXPECT_EQ(((const uint8_t *)blob_of(response->replication_tasks[0]).data)[0], 0x59);
@@ -541,18 +484,10 @@ TEST(peers_script, a_message_is_made_again_for_whoever_has_its_dead_letter, "E-0
 static void
 play_cross_cluster(struct script *script)
 {
-    ADMIN(GetCrossClusterTasksRequest) *request =
-        message_new(script->arena, ADMIN_TYPE(get_cross_cluster_tasks_request));
-    request->target_cluster = "cluster1";
-    ADMIN(GetCrossClusterTasksResponse) *response = NULL;
-    EXPECT_OK(script_admin(script, 0, "GetCrossClusterTasks", request,
-                           get_cross_cluster_tasks_response, &response));
+    ADMIN(GetCrossClusterTasksResponse) *response =
+        SCRIPT_ADMIN_OK(script, 0, get_cross_cluster_tasks, .target_cluster = "cluster1");
     EXPECT_EQ(response->n_tasks_by_shard, 0);
-    ADMIN(RespondCrossClusterTasksCompletedRequest) *done =
-        message_new(script->arena, ADMIN_TYPE(respond_cross_cluster_tasks_completed_request));
-    ADMIN(RespondCrossClusterTasksCompletedResponse) *nothing = NULL;
-    EXPECT_OK(script_admin(script, 0, "RespondCrossClusterTasksCompleted", done,
-                           respond_cross_cluster_tasks_completed_response, &nothing));
+    EXPECT_OK(SCRIPT_ADMIN(script, 0, NULL, respond_cross_cluster_tasks_completed));
 }
 
 TEST(peers_script, who_asks_for_tasks_of_cross_cluster_queues_gets_none, "E-078")

@@ -33,11 +33,9 @@ change_file(struct script *script, unsigned cluster, const char *from, const cha
 static const STORE_API(Peer) *
 peer_of(struct script *script, unsigned cluster, const char *name)
 {
-    STORE_API(DescribePeersRequest) request = CADENZA__ADMIN__V1__DESCRIBE_PEERS_REQUEST__INIT;
     ProtobufCMessage *answer = NULL;
-    struct error *err = script_call_at(
-        script, cluster, "/cadenza.admin.v1.ReplicationAPI/DescribePeers", &request.base,
-        &cadenza__admin__v1__describe_peers_response__descriptor, &answer);
+    struct error *err =
+        script_call(script, cluster, STORE_API_NEW(script->arena, describe_peers_request), &answer);
     if (err != NULL)
         return NULL;
     const STORE_API(DescribePeersResponse) *peers =

@@ -6,7 +6,6 @@
 #include "sim/world/calls.h"
 #include "uber/cadence/api/v1/service_schedule.pb-c.h"
 
-#define SCHEDULE_API    "/uber.cadence.api.v1.ScheduleAPI/"
 #define SCHEDULE_DOMAIN "plans"
 
 /* The client, in its fiber. */
@@ -18,9 +17,10 @@ struct schedule_client {
 
 char *schedule_case_id(unsigned case_number, struct arena *arena);
 /* Sends a call until it is acknowledged. Yields. */
-void schedule_send(struct schedule_client *client, const char *path,
-                   const ProtobufCMessage *request, const ProtobufCMessageDescriptor *type,
-                   ProtobufCMessage **response);
+#define schedule_send(client, request, response)                                                   \
+    schedule_send_at((client), &(request)->base, (ProtobufCMessage **)(response))
+void schedule_send_at(struct schedule_client *client, const ProtobufCMessage *request,
+                      ProtobufCMessage **response);
 /* Compares what was started with the models. Yields. */
 void schedule_verify(struct schedule_client *client);
 

@@ -63,8 +63,8 @@ schedule_load_next(const struct schedule_load *load, int64_t after)
 /* --- calls ---- */
 
 void
-schedule_send(struct schedule_client *client, const char *path, const ProtobufCMessage *request,
-              const ProtobufCMessageDescriptor *type, ProtobufCMessage **response)
+schedule_send_at(struct schedule_client *client, const ProtobufCMessage *request,
+                 ProtobufCMessage **response)
 {
     struct schedule_load *load = client->load;
     struct load_call call = {
@@ -72,7 +72,7 @@ schedule_send(struct schedule_client *client, const char *path, const ProtobufCM
     for (;;) {
         fiber_set_deadline(clock_monotonic() + CALL_TIMEOUT);
         load->tries++;
-        struct error *err = load_send(&call, path, request, type, response);
+        struct error *err = load_send_at(&call, request, response);
         fiber_set_deadline(NEVER);
         load->calls++;
         if (err == NULL)
@@ -82,43 +82,33 @@ schedule_send(struct schedule_client *client, const char *path, const ProtobufCM
         if (was_there || err->kind == ERR_DOMAIN_ALREADY_EXISTS)
             return; /* a try before landed unheard */
         if (!verdict_is_expected(err)) {
-            verdict_violate(&load->verdict, "%s failed: %s", path, err->message);
+            verdict_violate(&load->verdict, "%s failed: %s", request->descriptor->short_name,
+                            err->message);
             return;
         }
         (void)(fiber_sleep(CALL_PAUSE, client->arena) == NULL);
     }
 }
 
-#define SEND(client, method, request, type)                                                        \
-    do {                                                                                           \
-        ProtobufCMessage *answer_ = NULL;                                                          \
-        schedule_send((client), SCHEDULE_API method, &(request)->base, API_TYPE(type), &answer_);  \
-    } while (0)
-
 static void
 register_domain(struct schedule_client *client)
 {
     API(RegisterDomainRequest) *request =
-        message_new(client->arena, API_TYPE(register_domain_request));
-    ProtobufCMessage *response = NULL;
-    request->name = SCHEDULE_DOMAIN;
-    request->workflow_execution_retention_period =
-        presence_make_duration(client->arena, (int64_t)400 * DAY);
-    schedule_send(client, "/uber.cadence.api.v1.DomainAPI/RegisterDomain", &request->base,
-                  API_TYPE(register_domain_response), &response);
+        API_NEW(client->arena, register_domain_request, .name = SCHEDULE_DOMAIN,
+                .workflow_execution_retention_period =
+                    presence_make_duration(client->arena, (int64_t)400 * DAY));
+    schedule_send(client, request, NULL);
 }
 
 static API(ScheduleAction) *
 make_action(struct arena *arena)
 {
-    API(ScheduleAction) *action = message_new(arena, API_TYPE(schedule_action));
+    API(ScheduleAction) *action = API_NEW(arena, schedule_action);
     API(ScheduleAction__StartWorkflowAction) *start =
         message_new(arena, API_TYPE(schedule_action__start_workflow_action));
     action->start_workflow = start;
-    start->workflow_type = message_new(arena, API_TYPE(workflow_type));
-    start->workflow_type->name = "report";
-    start->task_list = message_new(arena, API_TYPE(task_list));
-    start->task_list->name = "nobody";
+    start->workflow_type = API_NEW(arena, workflow_type, .name = "report");
+    start->task_list = API_NEW(arena, task_list, .name = "nobody");
     start->execution_start_to_close_timeout = presence_make_duration(arena, RUN_SECONDS);
     start->task_start_to_close_timeout = presence_make_duration(arena, 10);
     return action;
@@ -129,19 +119,20 @@ create(struct schedule_client *client, unsigned case_number)
 {
     struct arena *arena = client->arena;
     struct model *model = &client->load->models[case_number];
-    API(CreateScheduleRequest) *request = message_new(arena, API_TYPE(create_schedule_request));
-    request->domain = SCHEDULE_DOMAIN;
-    request->schedule_id = schedule_case_id(case_number, arena);
-    request->spec = message_new(arena, API_TYPE(schedule_spec));
-    request->spec->cron_expression = (char *)cron_specs[case_number].cron;
+    API(CreateScheduleRequest) *request =
+        API_NEW(arena, create_schedule_request, .domain = SCHEDULE_DOMAIN,
+                .schedule_id = schedule_case_id(case_number, arena),
+                .spec = API_NEW(arena, schedule_spec,
+                                .cron_expression = (char *)cron_specs[case_number].cron));
     if (case_number == CASE_QUEUES)
         request->spec->jitter = presence_make_duration(arena, 100);
     request->action = make_action(arena);
-    request->policies = message_new(arena, API_TYPE(schedule_policies));
-    request->policies->overlap_policy = overlaps[case_number];
-    request->policies->catch_up_policy =
-        case_number == CASE_QUEUES || case_number == CASE_ENDS ? CATCH_UP(ALL) : CATCH_UP(INVALID);
-    SEND(client, "CreateSchedule", request, create_schedule_response);
+    request->policies =
+        API_NEW(arena, schedule_policies, .overlap_policy = overlaps[case_number],
+                .catch_up_policy = case_number == CASE_QUEUES || case_number == CASE_ENDS
+                                       ? CATCH_UP(ALL)
+                                       : CATCH_UP(INVALID));
+    schedule_send(client, request, NULL);
     *model = (struct model){.cron_spec = &cron_specs[case_number],
                             .arena = client->load->arena,
                             .skips_second = case_number == CASE_SKIPS,
@@ -175,19 +166,16 @@ rest(struct schedule_client *client)
                                                           CATCH_UP(ALL)};
     struct model *model = &client->load->models[CASE_RESTS];
     unsigned policy = (unsigned)entropy_below(3);
-    API(PauseScheduleRequest) *pause = message_new(client->arena, API_TYPE(pause_schedule_request));
-    pause->domain = SCHEDULE_DOMAIN;
-    pause->schedule_id = schedule_case_id(CASE_RESTS, client->arena);
-    pause->reason = "rest";
-    SEND(client, "PauseSchedule", pause, pause_schedule_response);
+    API(PauseScheduleRequest) *pause =
+        API_NEW(client->arena, pause_schedule_request, .domain = SCHEDULE_DOMAIN,
+                .schedule_id = schedule_case_id(CASE_RESTS, client->arena), .reason = "rest");
+    schedule_send(client, pause, NULL);
     model_pause(model, clock_wall() / NS_PER_S);
     find_quiet(client, (int64_t)entropy_below(4 * DAY));
-    API(UnpauseScheduleRequest) *unpause =
-        message_new(client->arena, API_TYPE(unpause_schedule_request));
-    unpause->domain = SCHEDULE_DOMAIN;
-    unpause->schedule_id = pause->schedule_id;
-    unpause->catch_up_policy = policies[policy];
-    SEND(client, "UnpauseSchedule", unpause, unpause_schedule_response);
+    schedule_send(client,
+                  API_NEW(client->arena, unpause_schedule_request, .domain = SCHEDULE_DOMAIN,
+                          .schedule_id = pause->schedule_id, .catch_up_policy = policies[policy]),
+                  NULL);
     model_unpause(model, clock_wall() / NS_PER_S, (enum model_catch_up)policy);
     client->load->pauses++;
 }
@@ -197,13 +185,11 @@ move(struct schedule_client *client)
 {
     struct schedule_load *load = client->load;
     const struct model_cron_spec *cron_spec = &other_cron_specs[load->updates++ % 3];
-    API(UpdateScheduleRequest) *request =
-        message_new(client->arena, API_TYPE(update_schedule_request));
-    request->domain = SCHEDULE_DOMAIN;
-    request->schedule_id = schedule_case_id(CASE_MOVES, client->arena);
-    request->spec = message_new(client->arena, API_TYPE(schedule_spec));
-    request->spec->cron_expression = (char *)cron_spec->cron;
-    SEND(client, "UpdateSchedule", request, update_schedule_response);
+    API(UpdateScheduleRequest) *request = API_NEW(
+        client->arena, update_schedule_request, .domain = SCHEDULE_DOMAIN,
+        .schedule_id = schedule_case_id(CASE_MOVES, client->arena),
+        .spec = API_NEW(client->arena, schedule_spec, .cron_expression = (char *)cron_spec->cron));
+    schedule_send(client, request, NULL);
     model_change_cron_spec(&load->models[CASE_MOVES], clock_wall() / NS_PER_S, cron_spec);
 }
 
@@ -215,14 +201,13 @@ backfill(struct schedule_client *client)
     int64_t from = to - (int64_t)entropy_below(10 * DAY) - HOUR;
     const char *id = arena_format(load->arena, "again-%u", load->backfills++);
     API(BackfillScheduleRequest) *request =
-        message_new(client->arena, API_TYPE(backfill_schedule_request));
-    request->domain = SCHEDULE_DOMAIN;
-    request->schedule_id = schedule_case_id(CASE_BERLIN, client->arena);
-    request->start_time = presence_make_timestamp(client->arena, from * NS_PER_S);
-    request->end_time = presence_make_timestamp(client->arena, to * NS_PER_S);
-    request->backfill_id = (char *)id;
+        API_NEW(client->arena, backfill_schedule_request, .domain = SCHEDULE_DOMAIN,
+                .schedule_id = schedule_case_id(CASE_BERLIN, client->arena),
+                .start_time = presence_make_timestamp(client->arena, from * NS_PER_S),
+                .end_time = presence_make_timestamp(client->arena, to * NS_PER_S),
+                .backfill_id = (char *)id);
     for (unsigned i = 0; i < 2; i++) /* the second one changes nothing */
-        SEND(client, "BackfillSchedule", request, backfill_schedule_response);
+        schedule_send(client, request, NULL);
     model_backfill(&load->models[CASE_BERLIN], id, from, to);
 }
 

@@ -60,16 +60,13 @@ static void
 read_all(struct schedule_client *client, unsigned case_number, struct found *found)
 {
     API(ListWorkflowExecutionsRequest) *request =
-        message_new(client->arena, API_TYPE(list_workflow_executions_request));
-    request->domain = SCHEDULE_DOMAIN;
-    request->page_size = PAGE;
-    request->query = arena_format(client->arena, "CadenceScheduleID = '%s'",
-                                  schedule_case_id(case_number, client->arena));
+        API_NEW(client->arena, list_workflow_executions_request, .domain = SCHEDULE_DOMAIN,
+                .page_size = PAGE,
+                .query = arena_format(client->arena, "CadenceScheduleID = '%s'",
+                                      schedule_case_id(case_number, client->arena)));
     do {
         API(ListWorkflowExecutionsResponse) *page = NULL;
-        schedule_send(client, "/uber.cadence.api.v1.VisibilityAPI/ListWorkflowExecutions",
-                      &request->base, API_TYPE(list_workflow_executions_response),
-                      (ProtobufCMessage **)&page);
+        schedule_send(client, request, &page);
         if (page == NULL)
             return; /* a violation */
         read_page(found, page, client->arena);
@@ -112,13 +109,11 @@ static void
 compare_described(struct schedule_client *client, unsigned case_number)
 {
     const struct model *model = &client->load->models[case_number];
-    API(DescribeScheduleRequest) *request =
-        message_new(client->arena, API_TYPE(describe_schedule_request));
     API(DescribeScheduleResponse) *description = NULL;
-    request->domain = SCHEDULE_DOMAIN;
-    request->schedule_id = schedule_case_id(case_number, client->arena);
-    schedule_send(client, SCHEDULE_API "DescribeSchedule", &request->base,
-                  API_TYPE(describe_schedule_response), (ProtobufCMessage **)&description);
+    schedule_send(client,
+                  API_NEW(client->arena, describe_schedule_request, .domain = SCHEDULE_DOMAIN,
+                          .schedule_id = schedule_case_id(case_number, client->arena)),
+                  &description);
     if (description == NULL)
         return; /* a violation */
     const API(ScheduleInfo) *info = description->info;

@@ -12,14 +12,13 @@
 #define UNFORWARDED  "dcRedirectionPolicy: {policy: noop}\n"
 
 struct error *
-script_call_at(struct script *script, unsigned cluster, const char *path,
-               const ProtobufCMessage *request, const ProtobufCMessageDescriptor *type,
+script_call_at(struct script *script, unsigned cluster, const ProtobufCMessage *request,
                ProtobufCMessage **response)
 {
     struct load_call call = {
         .clients = script->clients, .host = cluster, .arena = script->arena, .is_worker = true};
     fiber_set_deadline(clock_monotonic() + CALL_TIMEOUT);
-    struct error *err = load_send(&call, path, request, type, response);
+    struct error *err = load_send_at(&call, request, response);
     fiber_set_deadline(NEVER);
     return err;
 }
@@ -245,20 +244,24 @@ script_play_attributes(unsigned clusters, const struct script_attributes *attrib
 
 /* --- clients ---- */
 
+API(WorkflowExecution) *
+script_execution(struct script *script, const char *id, const char *run_id)
+{
+    return API_NEW(script->arena, workflow_execution, .workflow_id = (char *)id,
+                   .run_id = (char *)run_id);
+}
+
 API(StartWorkflowExecutionRequest) *
 script_start_request(struct script *script, const char *id)
 {
     struct arena *arena = script->arena;
     API(StartWorkflowExecutionRequest) *request =
-        message_new(arena, API_TYPE(start_workflow_execution_request));
-    request->domain = SCRIPT_DOMAIN;
-    request->workflow_id = arena_text(arena, id);
-    request->workflow_type = message_new(arena, API_TYPE(workflow_type));
-    request->workflow_type->name = "scripted";
-    request->task_list = message_new(arena, API_TYPE(task_list));
-    request->task_list->name = SCRIPT_LIST;
-    request->execution_start_to_close_timeout = presence_make_duration(arena, 3600);
-    request->task_start_to_close_timeout = presence_make_duration(arena, 10);
+        API_NEW(arena, start_workflow_execution_request, .domain = SCRIPT_DOMAIN,
+                .workflow_id = arena_text(arena, id),
+                .workflow_type = API_NEW(arena, workflow_type, .name = "scripted"),
+                .task_list = API_NEW(arena, task_list, .name = SCRIPT_LIST),
+                .execution_start_to_close_timeout = presence_make_duration(arena, 3600),
+                .task_start_to_close_timeout = presence_make_duration(arena, 10));
     uint8_t bytes[16];
     entropy_bytes(bytes, sizeof bytes);
     struct uuid uuid = uuid_v4(bytes);
@@ -272,8 +275,7 @@ script_try_start(struct script *script, unsigned cluster,
                  API(StartWorkflowExecutionRequest) *request, const char **run_id)
 {
     API(StartWorkflowExecutionResponse) *response = NULL;
-    struct error *err = script_call(script, cluster, "WorkflowAPI/StartWorkflowExecution", request,
-                                    start_workflow_execution_response, &response);
+    struct error *err = script_call(script, cluster, request, &response);
     *run_id = err == NULL ? response->run_id : "";
     return err;
 }
@@ -289,15 +291,10 @@ script_start(struct script *script, unsigned cluster, const char *id)
 struct error *
 script_signal(struct script *script, unsigned cluster, const char *id, const char *name)
 {
-    API(SignalWorkflowExecutionRequest) *request =
-        message_new(script->arena, API_TYPE(signal_workflow_execution_request));
-    request->domain = SCRIPT_DOMAIN;
-    request->workflow_execution = message_new(script->arena, API_TYPE(workflow_execution));
-    request->workflow_execution->workflow_id = (char *)id;
-    request->signal_name = (char *)name;
-    API(SignalWorkflowExecutionResponse) *response = NULL;
-    return script_call(script, cluster, "WorkflowAPI/SignalWorkflowExecution", request,
-                       signal_workflow_execution_response, &response);
+    API(SignalWorkflowExecutionRequest) *request = API_NEW(
+        script->arena, signal_workflow_execution_request, .domain = SCRIPT_DOMAIN,
+        .workflow_execution = script_execution(script, id, ""), .signal_name = (char *)name);
+    return script_call(script, cluster, request, NULL);
 }
 
 void
@@ -320,16 +317,12 @@ script_poll(struct script *script, unsigned cluster, int64_t time)
     struct load_call call = {
         .clients = script->clients, .host = cluster, .arena = script->arena, .is_worker = true};
     API(PollForDecisionTaskRequest) *request =
-        message_new(script->arena, API_TYPE(poll_for_decision_task_request));
-    request->domain = SCRIPT_DOMAIN;
-    request->task_list = message_new(script->arena, API_TYPE(task_list));
-    request->task_list->name = SCRIPT_LIST;
-    request->identity = arena_format(script->arena, "decider%u", cluster);
+        API_NEW(script->arena, poll_for_decision_task_request, .domain = SCRIPT_DOMAIN,
+                .task_list = API_NEW(script->arena, task_list, .name = SCRIPT_LIST),
+                .identity = arena_format(script->arena, "decider%u", cluster));
     API(PollForDecisionTaskResponse) *task = NULL;
     fiber_set_deadline(clock_monotonic() + time + 2 * NS_PER_S);
-    struct error *err =
-        load_send(&call, "/uber.cadence.api.v1.WorkerAPI/PollForDecisionTask", &request->base,
-                  API_TYPE(poll_for_decision_task_response), (ProtobufCMessage **)&task);
+    struct error *err = load_send(&call, request, &task);
     fiber_set_deadline(NEVER);
     return err == NULL && task->task_token.len > 0 ? task : NULL;
 }
@@ -339,15 +332,9 @@ script_complete(struct script *script, unsigned cluster,
                 const API(PollForDecisionTaskResponse) *task, API(Decision) **decisions,
                 size_t count)
 {
-    API(RespondDecisionTaskCompletedRequest) *request =
-        message_new(script->arena, API_TYPE(respond_decision_task_completed_request));
-    request->task_token = task->task_token;
-    request->decisions = decisions;
-    request->n_decisions = count;
-    request->identity = arena_format(script->arena, "decider%u", cluster);
-    API(RespondDecisionTaskCompletedResponse) *response = NULL;
-    return script_call(script, cluster, "WorkerAPI/RespondDecisionTaskCompleted", request,
-                       respond_decision_task_completed_response, &response);
+    return SCRIPT_CALL(script, cluster, NULL, respond_decision_task_completed,
+                       .task_token = task->task_token, .decisions = decisions, .n_decisions = count,
+                       .identity = arena_format(script->arena, "decider%u", cluster));
 }
 
 void
@@ -364,16 +351,12 @@ script_poll_activity(struct script *script, unsigned cluster, int64_t time)
     struct load_call call = {
         .clients = script->clients, .host = cluster, .arena = script->arena, .is_worker = true};
     API(PollForActivityTaskRequest) *request =
-        message_new(script->arena, API_TYPE(poll_for_activity_task_request));
-    request->domain = SCRIPT_DOMAIN;
-    request->task_list = message_new(script->arena, API_TYPE(task_list));
-    request->task_list->name = SCRIPT_LIST;
-    request->identity = arena_format(script->arena, "worker%u", cluster);
+        API_NEW(script->arena, poll_for_activity_task_request, .domain = SCRIPT_DOMAIN,
+                .task_list = API_NEW(script->arena, task_list, .name = SCRIPT_LIST),
+                .identity = arena_format(script->arena, "worker%u", cluster));
     API(PollForActivityTaskResponse) *task = NULL;
     fiber_set_deadline(clock_monotonic() + time + 2 * NS_PER_S);
-    struct error *err =
-        load_send(&call, "/uber.cadence.api.v1.WorkerAPI/PollForActivityTask", &request->base,
-                  API_TYPE(poll_for_activity_task_response), (ProtobufCMessage **)&task);
+    struct error *err = load_send(&call, request, &task);
     fiber_set_deadline(NEVER);
     return err == NULL && task->task_token.len > 0 ? task : NULL;
 }
@@ -383,16 +366,10 @@ script_poll_activity(struct script *script, unsigned cluster, int64_t time)
 API(History) *
 script_history(struct script *script, unsigned cluster, const char *id, const char *run_id)
 {
-    API(GetWorkflowExecutionHistoryRequest) *request =
-        message_new(script->arena, API_TYPE(get_workflow_execution_history_request));
-    request->domain = SCRIPT_DOMAIN;
-    request->page_size = 1000;
-    request->workflow_execution = message_new(script->arena, API_TYPE(workflow_execution));
-    request->workflow_execution->workflow_id = (char *)id;
-    request->workflow_execution->run_id = (char *)run_id;
     API(GetWorkflowExecutionHistoryResponse) *response = NULL;
-    struct error *err = script_call(script, cluster, "WorkflowAPI/GetWorkflowExecutionHistory",
-                                    request, get_workflow_execution_history_response, &response);
+    struct error *err = SCRIPT_CALL(script, cluster, &response, get_workflow_execution_history,
+                                    .domain = SCRIPT_DOMAIN, .page_size = 1000,
+                                    .workflow_execution = script_execution(script, id, run_id));
     return err == NULL ? response->history : NULL;
 }
 
@@ -408,14 +385,10 @@ script_count_events(const API(History) *history, int kind)
 API(DescribeWorkflowExecutionResponse) *
 script_describe(struct script *script, unsigned cluster, const char *id)
 {
-    API(DescribeWorkflowExecutionRequest) *request =
-        message_new(script->arena, API_TYPE(describe_workflow_execution_request));
-    request->domain = SCRIPT_DOMAIN;
-    request->workflow_execution = message_new(script->arena, API_TYPE(workflow_execution));
-    request->workflow_execution->workflow_id = (char *)id;
     API(DescribeWorkflowExecutionResponse) *response = NULL;
-    struct error *err = script_call(script, cluster, "WorkflowAPI/DescribeWorkflowExecution",
-                                    request, describe_workflow_execution_response, &response);
+    struct error *err = SCRIPT_CALL(script, cluster, &response, describe_workflow_execution,
+                                    .domain = SCRIPT_DOMAIN,
+                                    .workflow_execution = script_execution(script, id, ""));
     return err == NULL ? response : NULL;
 }
 
@@ -465,18 +438,15 @@ script_messages(struct script *script, unsigned source, const char *cluster, uin
                 int64_t retrieved)
 {
     ADMIN(GetReplicationMessagesRequest) *request =
-        message_new(script->arena, ADMIN_TYPE(get_replication_messages_request));
-    ADMIN(ReplicationToken) *token = message_new(script->arena, ADMIN_TYPE(replication_token));
-    token->shard_id = (int32_t)shard;
-    token->last_retrieved_message_id = retrieved;
-    token->last_processed_message_id = retrieved;
+        ADMIN_NEW(script->arena, get_replication_messages_request);
+    ADMIN(ReplicationToken) *token =
+        ADMIN_NEW(script->arena, replication_token, .shard_id = (int32_t)shard,
+                  .last_retrieved_message_id = retrieved, .last_processed_message_id = retrieved);
     request->tokens = arena_alloc(script->arena, sizeof *request->tokens);
     request->tokens[0] = token;
     request->n_tokens = 1;
     request->cluster_name = (char *)cluster;
-    ADMIN(GetReplicationMessagesResponse) *response = NULL;
-    EXPECT_OK(script_admin(script, source, "GetReplicationMessages", request,
-                           get_replication_messages_response, &response));
+    ADMIN(GetReplicationMessagesResponse) *response = script_ok(script, source, request);
     EXPECT_EQ(response->n_shard_messages, 1);
     EXPECT_EQ(response->shard_messages[0]->key, shard);
     return response->shard_messages[0]->value;

@@ -74,16 +74,28 @@ void script_play_unforwarded(unsigned clusters, void (*run)(struct script *scrip
 void script_play_set(const char *dynamic, bool is_forwarded, void (*run)(struct script *script));
 
 /* Calls; must go well unless they return the error. */
-#define script_call(script, cluster, path, request, type, response)                                \
-    script_call_at((script), (cluster), "/uber.cadence.api.v1." path, &(request)->base,            \
-                   API_TYPE(type), (ProtobufCMessage **)(response))
-#define script_admin(script, cluster, path, request, type, response)                               \
-    script_call_at((script), (cluster), "/uber.cadence.admin.v1.AdminAPI/" path, &(request)->base, \
-                   ADMIN_TYPE(type), (ProtobufCMessage **)(response))
-must_use struct error *script_call_at(struct script *script, unsigned cluster, const char *path,
-                                      const ProtobufCMessage *request,
-                                      const ProtobufCMessageDescriptor *type,
-                                      ProtobufCMessage **response);
+#define script_call(script, cluster, request, response)                                            \
+    script_call_at((script), (cluster), &(request)->base, (ProtobufCMessage **)(response))
+must_use struct error *script_call_at(struct script *script, unsigned cluster,
+                                      const ProtobufCMessage *request, ProtobufCMessage **response);
+/* The same, which must succeed: its response, as void *. */
+#define script_ok(script, cluster, request)                                                        \
+    ({                                                                                             \
+        ProtobufCMessage *response_ = NULL;                                                        \
+        EXPECT_OK(script_call_at((script), (cluster), &(request)->base, &response_));              \
+        (void *)response_;                                                                         \
+    })
+/* Both with a request of these fields: SCRIPT_OK(script, 1, describe_domain, .name = "orders"). */
+#define SCRIPT_CALL(script, cluster, response, method, ...)                                        \
+    script_call((script), (cluster), API_NEW((script)->arena, method##_request, __VA_ARGS__),      \
+                (response))
+#define SCRIPT_ADMIN(script, cluster, response, method, ...)                                       \
+    script_call((script), (cluster), ADMIN_NEW((script)->arena, method##_request, __VA_ARGS__),    \
+                (response))
+#define SCRIPT_OK(script, cluster, method, ...)                                                    \
+    script_ok((script), (cluster), API_NEW((script)->arena, method##_request, __VA_ARGS__))
+#define SCRIPT_ADMIN_OK(script, cluster, method, ...)                                              \
+    script_ok((script), (cluster), ADMIN_NEW((script)->arena, method##_request, __VA_ARGS__))
 /* Does what only the world outside of all hosts can do: crash one, start one. Yields. */
 void script_outside(struct script *script, void (*order)(struct script *script, void *context),
                     void *context);
@@ -93,6 +105,8 @@ void script_restart(struct script *script, unsigned cluster);
 void script_part(struct script *script);
 void script_heal(struct script *script);
 void script_sleep(struct script *script, int64_t time);
+/* run_id "": the current run. */
+API(WorkflowExecution) *script_execution(struct script *script, const char *id, const char *run_id);
 API(StartWorkflowExecutionRequest) *script_start_request(struct script *script, const char *id);
 must_use struct error *script_try_start(struct script *script, unsigned cluster,
                                         API(StartWorkflowExecutionRequest) *request,
@@ -116,8 +130,7 @@ void script_decide(struct script *script, unsigned cluster, API(Decision) **deci
 API(PollForActivityTaskResponse) *script_poll_activity(struct script *script, unsigned cluster,
                                                        int64_t time);
 
-/* Decisions (script_decisions.c). Of this kind, without attributes yet. */
-API(Decision) *script_decision(struct script *script, int kind);
+/* Decisions (script_decisions.c). */
 API(Decision) *script_complete_workflow(struct script *script);
 /* With id "t". */
 API(Decision) *script_start_timer(struct script *script, int64_t seconds);

@@ -22,15 +22,10 @@ script_describe_domain(struct script *script, unsigned cluster)
 static struct error *
 ask_graceful(struct script *script, unsigned to, int64_t seconds)
 {
-    API(FailoverDomainRequest) *request =
-        message_new(script->arena, API_TYPE(failover_domain_request));
-    request->domain_name = SCRIPT_DOMAIN;
-    request->domain_active_cluster_name =
-        presence_make_text(arena_format(script->arena, "cluster%u", to));
-    request->failover_timeout = presence_make_duration(script->arena, seconds);
-    API(FailoverDomainResponse) *response = NULL;
-    return script_call(script, to, "DomainAPI/FailoverDomain", request, failover_domain_response,
-                       &response);
+    return SCRIPT_CALL(script, to, NULL, failover_domain, .domain_name = SCRIPT_DOMAIN,
+                       .domain_active_cluster_name =
+                           presence_make_text(arena_format(script->arena, "cluster%u", to)),
+                       .failover_timeout = presence_make_duration(script->arena, seconds));
 }
 
 void

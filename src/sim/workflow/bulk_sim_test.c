@@ -22,7 +22,6 @@
 #include "wire/message.h"
 #include "wire/presence.h"
 
-#define WORKFLOW_API "/uber.cadence.api.v1.WorkflowAPI/"
 #define DOMAIN       "crowd"
 #define CALL_TIMEOUT (5 * NS_PER_S)
 #define STOP_GRACE   (20 * NS_PER_S) /* until the last one notices that the batch was stopped */
@@ -47,14 +46,19 @@ doze(int64_t time, struct arena *arena)
     EXPECT_OK(fiber_sleep(time, arena));
 }
 
+#define ask(bulk_fixture, host, request, response)                                                 \
+    ask_at((bulk_fixture), (host), &(request)->base, (ProtobufCMessage **)(response))
+#define insist(bulk_fixture, request, response, refusal)                                           \
+    insist_at((bulk_fixture), &(request)->base, (ProtobufCMessage **)(response), (refusal))
+
 static struct error *
-ask(struct bulk_fixture *bulk_fixture, unsigned host, const char *path,
-    const ProtobufCMessage *request, const ProtobufCMessageDescriptor *type, void *response)
+ask_at(struct bulk_fixture *bulk_fixture, unsigned host, const ProtobufCMessage *request,
+       ProtobufCMessage **response)
 {
     struct load_call call = {
         .clients = bulk_fixture->clients, .host = host, .arena = bulk_fixture->arena};
     fiber_set_deadline(clock_monotonic() + CALL_TIMEOUT);
-    struct error *err = load_send(&call, path, request, type, (ProtobufCMessage **)response);
+    struct error *err = load_send_at(&call, request, response);
     fiber_set_deadline(NEVER);
     EXPECT(err == NULL || err->kind != ERR_BAD_REQUEST);
     return err;
@@ -68,12 +72,11 @@ any_host(const struct bulk_fixture *bulk_fixture)
 
 /* False: a refusal that is an answer of its own (`refusal`). */
 static bool
-insist(struct bulk_fixture *bulk_fixture, const char *path, const ProtobufCMessage *request,
-       const ProtobufCMessageDescriptor *type, void *response, enum error_kind refusal)
+insist_at(struct bulk_fixture *bulk_fixture, const ProtobufCMessage *request,
+          ProtobufCMessage **response, enum error_kind refusal)
 {
     for (;;) {
-        struct error *err =
-            ask(bulk_fixture, any_host(bulk_fixture), path, request, type, response);
+        struct error *err = ask_at(bulk_fixture, any_host(bulk_fixture), request, response);
         if (err == NULL || err->kind == refusal)
             return err == NULL;
         doze(100 * NS_PER_MS, bulk_fixture->arena);
@@ -83,10 +86,7 @@ insist(struct bulk_fixture *bulk_fixture, const char *path, const ProtobufCMessa
 static API(WorkflowExecution) *
 execution(struct bulk_fixture *bulk_fixture, const char *workflow_id)
 {
-    API(WorkflowExecution) *execution =
-        message_new(bulk_fixture->arena, API_TYPE(workflow_execution));
-    execution->workflow_id = (char *)workflow_id;
-    return execution;
+    return API_NEW(bulk_fixture->arena, workflow_execution, .workflow_id = (char *)workflow_id);
 }
 
 static char *
@@ -102,23 +102,17 @@ static void
 start_run(struct bulk_fixture *bulk_fixture, const char *domain, const char *workflow_id,
           const char *type, const char *list, const char *input)
 {
-    API(StartWorkflowExecutionRequest) *start =
-        message_new(bulk_fixture->arena, API_TYPE(start_workflow_execution_request));
-    API(StartWorkflowExecutionResponse) *started;
-    start->domain = (char *)domain;
-    start->workflow_id = (char *)workflow_id;
-    start->workflow_type = message_new(bulk_fixture->arena, API_TYPE(workflow_type));
-    start->workflow_type->name = (char *)type;
-    start->task_list = message_new(bulk_fixture->arena, API_TYPE(task_list));
-    start->task_list->name = (char *)list;
-    start->execution_start_to_close_timeout =
-        presence_make_duration(bulk_fixture->arena, 7 * 86400);
-    start->task_start_to_close_timeout = presence_make_duration(bulk_fixture->arena, 10);
-    start->request_id = new_request_id(bulk_fixture);
-    start->input = presence_make_payload(
-        bulk_fixture->arena, (struct maybe_bytes){.is_set = true, .bytes = slice_text(input)});
-    insist(bulk_fixture, WORKFLOW_API "StartWorkflowExecution", &start->base,
-           API_TYPE(start_workflow_execution_response), &started, ERR_ALREADY_STARTED);
+    API(StartWorkflowExecutionRequest) *start = API_NEW(
+        bulk_fixture->arena, start_workflow_execution_request, .domain = (char *)domain,
+        .workflow_id = (char *)workflow_id,
+        .workflow_type = API_NEW(bulk_fixture->arena, workflow_type, .name = (char *)type),
+        .task_list = API_NEW(bulk_fixture->arena, task_list, .name = (char *)list),
+        .execution_start_to_close_timeout = presence_make_duration(bulk_fixture->arena, 7 * 86400),
+        .task_start_to_close_timeout = presence_make_duration(bulk_fixture->arena, 10),
+        .request_id = new_request_id(bulk_fixture),
+        .input = presence_make_payload(
+            bulk_fixture->arena, (struct maybe_bytes){.is_set = true, .bytes = slice_text(input)}));
+    insist(bulk_fixture, start, NULL, ERR_ALREADY_STARTED);
 }
 
 /* A host that was overtaken and has not noticed would answer with old state. One that has just
@@ -127,15 +121,10 @@ static struct error *
 poke(struct bulk_fixture *bulk_fixture, unsigned host, const char *job)
 {
     API(SignalWorkflowExecutionRequest) *request =
-        message_new(bulk_fixture->arena, API_TYPE(signal_workflow_execution_request));
-    API(SignalWorkflowExecutionResponse) *response;
-    request->domain = BULK_DOMAIN;
-    request->workflow_execution = execution(bulk_fixture, job);
-    request->signal_name = "noise";
-    request->request_id = new_request_id(bulk_fixture);
-    struct error *err =
-        ask(bulk_fixture, host, WORKFLOW_API "SignalWorkflowExecution", &request->base,
-            API_TYPE(signal_workflow_execution_response), &response);
+        API_NEW(bulk_fixture->arena, signal_workflow_execution_request, .domain = BULK_DOMAIN,
+                .workflow_execution = execution(bulk_fixture, job), .signal_name = "noise",
+                .request_id = new_request_id(bulk_fixture));
+    struct error *err = ask(bulk_fixture, host, request, NULL);
     return err != NULL && err->kind == ERR_ENTITY_NOT_EXISTS ? NULL : err;
 }
 
@@ -143,16 +132,14 @@ static API(DescribeWorkflowExecutionResponse) *
 describe(struct bulk_fixture *bulk_fixture, const char *job)
 {
     API(DescribeWorkflowExecutionRequest) *request =
-        message_new(bulk_fixture->arena, API_TYPE(describe_workflow_execution_request));
+        API_NEW(bulk_fixture->arena, describe_workflow_execution_request, .domain = BULK_DOMAIN,
+                .workflow_execution = execution(bulk_fixture, job));
     API(DescribeWorkflowExecutionResponse) *response;
-    request->domain = BULK_DOMAIN;
-    request->workflow_execution = execution(bulk_fixture, job);
     for (;;) {
         unsigned host = any_host(bulk_fixture);
         struct error *err = poke(bulk_fixture, host, job);
         if (err == NULL)
-            err = ask(bulk_fixture, host, WORKFLOW_API "DescribeWorkflowExecution", &request->base,
-                      API_TYPE(describe_workflow_execution_response), &response);
+            err = ask(bulk_fixture, host, request, &response);
         if (err == NULL)
             return response;
         doze(100 * NS_PER_MS, bulk_fixture->arena);
@@ -172,17 +159,15 @@ static API(History) *
 read_closed(struct bulk_fixture *bulk_fixture, const char *domain, const char *workflow_id,
             bool is_end_only)
 {
-    API(GetWorkflowExecutionHistoryRequest) *request =
-        message_new(bulk_fixture->arena, API_TYPE(get_workflow_execution_history_request));
+    API(GetWorkflowExecutionHistoryRequest) *request = API_NEW(
+        bulk_fixture->arena, get_workflow_execution_history_request, .domain = (char *)domain,
+        .workflow_execution = execution(bulk_fixture, workflow_id));
     API(GetWorkflowExecutionHistoryResponse) *response;
-    request->domain = (char *)domain;
-    request->workflow_execution = execution(bulk_fixture, workflow_id);
     if (is_end_only)
         request->history_event_filter_type =
             API_VALUE(EVENT_FILTER_TYPE__EVENT_FILTER_TYPE_CLOSE_EVENT);
     for (int i = 0; i < 300; i++) {
-        insist(bulk_fixture, WORKFLOW_API "GetWorkflowExecutionHistory", &request->base,
-               API_TYPE(get_workflow_execution_history_response), &response, ERR_QUERY_FAILED);
+        insist(bulk_fixture, request, &response, ERR_QUERY_FAILED);
         API(History) *history = response->history;
         if (history->n_events > 0 && is_end(history->events[history->n_events - 1]))
             return history;
@@ -262,13 +247,10 @@ stop_batch(struct bulk_fixture *bulk_fixture, const char *job)
     struct bulk_progress progress = {0};
     while (watch(bulk_fixture, job, &progress) && progress.success < bulk_fixture->count / 4)
         doze(200 * NS_PER_MS, bulk_fixture->arena);
-    API(TerminateWorkflowExecutionRequest) *request =
-        message_new(bulk_fixture->arena, API_TYPE(terminate_workflow_execution_request));
-    API(TerminateWorkflowExecutionResponse) *response;
-    request->domain = BULK_DOMAIN;
-    request->workflow_execution = execution(bulk_fixture, job);
-    insist(bulk_fixture, WORKFLOW_API "TerminateWorkflowExecution", &request->base,
-           API_TYPE(terminate_workflow_execution_response), &response, ERR_ENTITY_NOT_EXISTS);
+    insist(bulk_fixture,
+           API_NEW(bulk_fixture->arena, terminate_workflow_execution_request, .domain = BULK_DOMAIN,
+                   .workflow_execution = execution(bulk_fixture, job)),
+           NULL, ERR_ENTITY_NOT_EXISTS);
     bulk_fixture->stopped = clock_wall();
     doze(STOP_GRACE + 10 * NS_PER_S, bulk_fixture->arena);
 }
@@ -285,13 +267,10 @@ static void
 operate(struct bulk_fixture *bulk_fixture)
 {
     API(RegisterDomainRequest) *request =
-        message_new(bulk_fixture->arena, API_TYPE(register_domain_request));
-    API(RegisterDomainResponse) *response;
-    request->name = DOMAIN;
-    request->workflow_execution_retention_period =
-        presence_make_duration(bulk_fixture->arena, 30 * 86400);
-    insist(bulk_fixture, "/uber.cadence.api.v1.DomainAPI/RegisterDomain", &request->base,
-           API_TYPE(register_domain_response), &response, ERR_DOMAIN_ALREADY_EXISTS);
+        API_NEW(bulk_fixture->arena, register_domain_request, .name = DOMAIN,
+                .workflow_execution_retention_period =
+                    presence_make_duration(bulk_fixture->arena, 30 * 86400));
+    insist(bulk_fixture, request, NULL, ERR_DOMAIN_ALREADY_EXISTS);
     for (unsigned i = 0; i < bulk_fixture->count; i++)
         start_run(bulk_fixture, DOMAIN, target_name(bulk_fixture, i), "target", "nobody", "{}");
     start_batch(bulk_fixture, "signals", "signal", 15);
@@ -349,33 +328,23 @@ verify(struct bulk_fixture *bulk_fixture)
 static API(SignalWorkflowExecutionRequest) *
 make_signal(struct bulk_fixture *bulk_fixture, const char *workflow_id)
 {
-    API(SignalWorkflowExecutionRequest) *request =
-        message_new(bulk_fixture->arena, API_TYPE(signal_workflow_execution_request));
-    request->domain = DOMAIN;
-    request->workflow_execution = execution(bulk_fixture, workflow_id);
-    request->signal_name = "late";
-    request->request_id = new_request_id(bulk_fixture);
-    return request;
+    return API_NEW(bulk_fixture->arena, signal_workflow_execution_request, .domain = DOMAIN,
+                   .workflow_execution = execution(bulk_fixture, workflow_id),
+                   .signal_name = "late", .request_id = new_request_id(bulk_fixture));
 }
 
 /* A host that has just tried to write for the run knows whether it is there. */
 static bool
 is_gone(struct bulk_fixture *bulk_fixture, const char *workflow_id)
 {
-    API(SignalWorkflowExecutionResponse) *signalled;
     API(DescribeWorkflowExecutionRequest) *request =
-        message_new(bulk_fixture->arena, API_TYPE(describe_workflow_execution_request));
-    API(DescribeWorkflowExecutionResponse) *described;
-    request->domain = DOMAIN;
-    request->workflow_execution = execution(bulk_fixture, workflow_id);
+        API_NEW(bulk_fixture->arena, describe_workflow_execution_request, .domain = DOMAIN,
+                .workflow_execution = execution(bulk_fixture, workflow_id));
     for (;;) {
         unsigned host = any_host(bulk_fixture);
-        struct error *err = ask(bulk_fixture, host, WORKFLOW_API "SignalWorkflowExecution",
-                                &make_signal(bulk_fixture, workflow_id)->base,
-                                API_TYPE(signal_workflow_execution_response), &signalled);
+        struct error *err = ask(bulk_fixture, host, make_signal(bulk_fixture, workflow_id), NULL);
         if (err != NULL && err->kind == ERR_ENTITY_NOT_EXISTS)
-            err = ask(bulk_fixture, host, WORKFLOW_API "DescribeWorkflowExecution", &request->base,
-                      API_TYPE(describe_workflow_execution_response), &described);
+            err = ask(bulk_fixture, host, request, NULL);
         if (err == NULL || err->kind == ERR_ENTITY_NOT_EXISTS)
             return err != NULL;
         doze(100 * NS_PER_MS, bulk_fixture->arena);
@@ -387,13 +356,11 @@ static void
 remove_some(struct bulk_fixture *bulk_fixture)
 {
     for (unsigned i = 0; i < bulk_fixture->count; i += 3) {
-        ADMIN(DeleteWorkflowRequest) *request =
-            message_new(bulk_fixture->arena, ADMIN_TYPE(delete_workflow_request));
-        ADMIN(DeleteWorkflowResponse) *response;
-        request->domain = DOMAIN;
-        request->workflow_execution = execution(bulk_fixture, target_name(bulk_fixture, i));
-        insist(bulk_fixture, "/uber.cadence.admin.v1.AdminAPI/DeleteWorkflow", &request->base,
-               ADMIN_TYPE(delete_workflow_response), &response, ERR_ENTITY_NOT_EXISTS);
+        insist(
+            bulk_fixture,
+            ADMIN_NEW(bulk_fixture->arena, delete_workflow_request, .domain = DOMAIN,
+                      .workflow_execution = execution(bulk_fixture, target_name(bulk_fixture, i))),
+            NULL, ERR_ENTITY_NOT_EXISTS);
         if (!is_gone(bulk_fixture, target_name(bulk_fixture, i)))
             verdict_violate(&bulk_fixture->verdict, "run %u was deleted and is there", i);
     }

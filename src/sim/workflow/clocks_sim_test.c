@@ -21,7 +21,6 @@
 #include "wire/message.h"
 #include "wire/presence.h"
 
-#define WORKFLOW_API   "/uber.cadence.api.v1.WorkflowAPI/"
 #define DOMAIN         "clocks"
 #define HOUR           (3600 * NS_PER_S)
 #define STEP_MAX       (2 * HOUR)
@@ -57,12 +56,12 @@ struct clocks_fixture {
 /* --- calls ---- */
 
 static struct error *
-ask(struct clocks_fixture *clocks_fixture, const char *path, const ProtobufCMessage *request,
-    const ProtobufCMessageDescriptor *type, ProtobufCMessage **response)
+ask(struct clocks_fixture *clocks_fixture, const ProtobufCMessage *request,
+    ProtobufCMessage **response)
 {
     clocks_fixture->call.host = (unsigned)entropy_below(clocks_fixture->sim.count);
     fiber_set_deadline(clock_monotonic() + CALL_TIMEOUT);
-    struct error *err = load_send(&clocks_fixture->call, path, request, type, response);
+    struct error *err = load_send_at(&clocks_fixture->call, request, response);
     fiber_set_deadline(NEVER);
     return err;
 }
@@ -78,21 +77,16 @@ static bool
 start_once(struct clocks_fixture *clocks_fixture, struct timed_run *timed_run)
 {
     struct arena *arena = clocks_fixture->call.arena;
-    API(StartWorkflowExecutionRequest) *request =
-        message_new(arena, API_TYPE(start_workflow_execution_request));
-    request->domain = DOMAIN;
-    request->workflow_id = (char *)timed_run_id(clocks_fixture, timed_run);
-    request->request_id = arena_format(arena, "00000000-0000-4000-8000-%012zu",
-                                       (size_t)(timed_run - clocks_fixture->timed_runs));
-    request->workflow_type = message_new(arena, API_TYPE(workflow_type));
-    request->workflow_type->name = "probe";
-    request->task_list = message_new(arena, API_TYPE(task_list));
-    request->task_list->name = "nobody polls";
-    request->execution_start_to_close_timeout = presence_make_duration(arena, timed_run->seconds);
-    request->task_start_to_close_timeout = presence_make_duration(arena, timed_run->seconds);
-    ProtobufCMessage *response = NULL;
-    return ask(clocks_fixture, WORKFLOW_API "StartWorkflowExecution", &request->base,
-               API_TYPE(start_workflow_execution_response), &response) == NULL;
+    API(StartWorkflowExecutionRequest) *request = API_NEW(
+        arena, start_workflow_execution_request, .domain = DOMAIN,
+        .workflow_id = (char *)timed_run_id(clocks_fixture, timed_run),
+        .request_id = arena_format(arena, "00000000-0000-4000-8000-%012zu",
+                                   (size_t)(timed_run - clocks_fixture->timed_runs)),
+        .workflow_type = API_NEW(arena, workflow_type, .name = "probe"),
+        .task_list = API_NEW(arena, task_list, .name = "nobody polls"),
+        .execution_start_to_close_timeout = presence_make_duration(arena, timed_run->seconds),
+        .task_start_to_close_timeout = presence_make_duration(arena, timed_run->seconds));
+    return ask(clocks_fixture, &request->base, NULL) == NULL;
 }
 
 /* Did it end? False also if nobody says so. */
@@ -101,13 +95,12 @@ read_closed(struct clocks_fixture *clocks_fixture, const struct timed_run *timed
 {
     struct arena *arena = clocks_fixture->call.arena;
     API(DescribeWorkflowExecutionRequest) *request =
-        message_new(arena, API_TYPE(describe_workflow_execution_request));
-    request->domain = DOMAIN;
-    request->workflow_execution = message_new(arena, API_TYPE(workflow_execution));
-    request->workflow_execution->workflow_id = (char *)timed_run_id(clocks_fixture, timed_run);
+        API_NEW(arena, describe_workflow_execution_request, .domain = DOMAIN,
+                .workflow_execution =
+                    API_NEW(arena, workflow_execution,
+                            .workflow_id = (char *)timed_run_id(clocks_fixture, timed_run)));
     ProtobufCMessage *response = NULL;
-    if (ask(clocks_fixture, WORKFLOW_API "DescribeWorkflowExecution", &request->base,
-            API_TYPE(describe_workflow_execution_response), &response) != NULL)
+    if (ask(clocks_fixture, &request->base, &response) != NULL)
         return false;
     return ((API(DescribeWorkflowExecutionResponse) *)response)
                ->workflow_execution_info->close_status !=

@@ -15,8 +15,6 @@
 #include "wire/message.h"
 #include "wire/presence.h"
 
-#define WORKFLOW_API "/uber.cadence.api.v1.WorkflowAPI/"
-#define WORKER_API   "/uber.cadence.api.v1.WorkerAPI/"
 #define DOMAIN       "sleepers"
 #define LIST         "list"
 #define WORKFLOWS    6
@@ -39,21 +37,18 @@ struct skip_fixture {
 static API(TaskList) *
 make_list(struct arena *arena)
 {
-    API(TaskList) *list = message_new(arena, API_TYPE(task_list));
-    list->name = LIST;
-    return list;
+    return API_NEW(arena, task_list, .name = LIST);
 }
 
 /* One call to the host, tried until it is answered. */
 static ProtobufCMessage *
-send(struct load_call *call, const char *path, const ProtobufCMessage *request,
-     const ProtobufCMessageDescriptor *type)
+send(struct load_call *call, const ProtobufCMessage *request)
 {
     ProtobufCMessage *response = NULL;
     struct error *err;
     do {
         fiber_set_deadline(clock_monotonic() + CALL_TIMEOUT);
-        err = load_send(call, path, request, type, &response);
+        err = load_send_at(call, request, &response);
         fiber_set_deadline(NEVER);
     } while (err != NULL && fiber_sleep(10 * NS_PER_MS, call->arena) == NULL);
     return response;
@@ -63,39 +58,35 @@ static void
 start(struct load_call *call, const char *workflow_id)
 {
     API(StartWorkflowExecutionRequest) *request =
-        message_new(call->arena, API_TYPE(start_workflow_execution_request));
-    request->domain = DOMAIN;
-    request->workflow_id = (char *)workflow_id;
-    request->request_id =
-        arena_format(call->arena, "00000000-0000-4000-8000-00000000000%c", workflow_id[0]);
-    request->workflow_type = message_new(call->arena, API_TYPE(workflow_type));
-    request->workflow_type->name = "nap";
-    request->task_list = make_list(call->arena);
-    request->execution_start_to_close_timeout =
-        presence_make_duration(call->arena, 100LL * DAY / NS_PER_S);
-    request->task_start_to_close_timeout = presence_make_duration(call->arena, 10);
-    send(call, WORKFLOW_API "StartWorkflowExecution", &request->base,
-         API_TYPE(start_workflow_execution_response));
+        API_NEW(call->arena, start_workflow_execution_request, .domain = DOMAIN,
+                .workflow_id = (char *)workflow_id,
+                .request_id = arena_format(call->arena, "00000000-0000-4000-8000-00000000000%c",
+                                           workflow_id[0]),
+                .workflow_type = API_NEW(call->arena, workflow_type, .name = "nap"),
+                .task_list = make_list(call->arena),
+                .execution_start_to_close_timeout =
+                    presence_make_duration(call->arena, 100LL * DAY / NS_PER_S),
+                .task_start_to_close_timeout = presence_make_duration(call->arena, 10));
+    send(call, &request->base);
 }
 
 /* The decision of a run that has slept `slept` times. */
 static API(Decision) *
 decide(struct skip_fixture *skip_fixture, unsigned workflow, unsigned slept, struct arena *arena)
 {
-    API(Decision) *decision = message_new(arena, API_TYPE(decision));
+    API(Decision) *decision = API_NEW(arena, decision);
     if (slept == NAPS) {
         decision->attributes_case =
             API_VALUE(DECISION__ATTRIBUTES_COMPLETE_WORKFLOW_EXECUTION_DECISION_ATTRIBUTES);
         decision->complete_workflow_execution_decision_attributes =
-            message_new(arena, API_TYPE(complete_workflow_execution_decision_attributes));
+            API_NEW(arena, complete_workflow_execution_decision_attributes);
         return decision;
     }
     decision->attributes_case = API_VALUE(DECISION__ATTRIBUTES_START_TIMER_DECISION_ATTRIBUTES);
-    decision->start_timer_decision_attributes =
-        message_new(arena, API_TYPE(start_timer_decision_attributes));
-    decision->start_timer_decision_attributes->timer_id = arena_format(arena, "%u", slept);
-    decision->start_timer_decision_attributes->start_to_fire_timeout =
-        presence_make_duration(arena, skip_fixture->naps[workflow][slept]);
+    decision->start_timer_decision_attributes = API_NEW(
+        arena, start_timer_decision_attributes, .timer_id = arena_format(arena, "%u", slept),
+        .start_to_fire_timeout =
+            presence_make_duration(arena, skip_fixture->naps[workflow][slept]));
     return decision;
 }
 
@@ -145,7 +136,7 @@ work(struct skip_fixture *skip_fixture, struct load_call *call,
     unsigned workflow = (unsigned)(task->workflow_execution->workflow_id[0] - 'a');
     unsigned slept = count_fired(task->history);
     API(RespondDecisionTaskCompletedRequest) *request =
-        message_new(call->arena, API_TYPE(respond_decision_task_completed_request));
+        API_NEW(call->arena, respond_decision_task_completed_request);
     API(Decision) *decision = decide(skip_fixture, workflow, slept, call->arena);
     request->task_token = task->task_token;
     request->decisions = &decision;
@@ -154,8 +145,7 @@ work(struct skip_fixture *skip_fixture, struct load_call *call,
         fiber_sleep((int64_t)random_below(&skip_fixture->random, THINKING_MAX), call->arena) !=
             NULL)
         return;
-    send(call, WORKER_API "RespondDecisionTaskCompleted", &request->base,
-         API_TYPE(respond_decision_task_completed_response));
+    send(call, &request->base);
     if (slept < NAPS)
         return;
     check_history(skip_fixture, task->history);
@@ -171,14 +161,10 @@ worker_main(void *argument)
         .clients = load_clients_new(skip_fixture->sim), .arena = arena, .is_worker = true};
     while (skip_fixture->closed < WORKFLOWS && !fiber_is_cancelled()) {
         API(PollForDecisionTaskRequest) *request =
-            message_new(arena, API_TYPE(poll_for_decision_task_request));
-        request->domain = DOMAIN;
-        request->task_list = make_list(arena);
-        request->identity = "worker";
+            API_NEW(arena, poll_for_decision_task_request, .domain = DOMAIN,
+                    .task_list = make_list(arena), .identity = "worker");
         const API(PollForDecisionTaskResponse) *task =
-            (const API(PollForDecisionTaskResponse) *)send(
-                &call, WORKER_API "PollForDecisionTask", &request->base,
-                API_TYPE(poll_for_decision_task_response));
+            (const API(PollForDecisionTaskResponse) *)send(&call, &request->base);
         if (task != NULL && task->task_token.len > 0)
             work(skip_fixture, &call, task);
         arena_reset(arena);

@@ -18,17 +18,16 @@ workflow_is_expected(const struct error *err)
 }
 
 struct error *
-workflow_call_at(struct workflow_load *load, struct load_call *call, const char *path,
-                 const ProtobufCMessage *request, const ProtobufCMessageDescriptor *type,
-                 ProtobufCMessage **response)
+workflow_call_at(struct workflow_load *load, struct load_call *call,
+                 const ProtobufCMessage *request, ProtobufCMessage **response)
 {
-    struct error *err = load_send(call, path, request, type, response);
+    struct error *err = load_send_at(call, request, response);
     load->calls++;
     load->acknowledged += err == NULL;
     load->failed += err != NULL;
     if (err != NULL && !workflow_is_expected(err))
-        verdict_violate(&load->verdict, "%s failed with %s: %s", path, error_kind_name(err->kind),
-                        err->message);
+        verdict_violate(&load->verdict, "%s failed with %s: %s", request->descriptor->short_name,
+                        error_kind_name(err->kind), err->message);
     return err;
 }
 
@@ -41,18 +40,14 @@ workflow_any_host(const struct workflow_load *load)
 API(TaskList) *
 workflow_task_list(struct arena *arena)
 {
-    API(TaskList) *list = message_new(arena, API_TYPE(task_list));
-    list->name = WORKFLOW_LIST;
-    return list;
+    return API_NEW(arena, task_list, .name = WORKFLOW_LIST);
 }
 
 API(WorkflowExecution) *
 workflow_execution(struct arena *arena, const char *workflow_id, const char *run_id)
 {
-    API(WorkflowExecution) *execution = message_new(arena, API_TYPE(workflow_execution));
-    execution->workflow_id = (char *)workflow_id;
-    execution->run_id = (char *)run_id;
-    return execution;
+    return API_NEW(arena, workflow_execution, .workflow_id = (char *)workflow_id,
+                   .run_id = (char *)run_id);
 }
 
 API(Payload) *
@@ -74,16 +69,14 @@ workflow_read_history(struct workflow_load *load, struct load_call *call, const 
 {
     struct arena *arena = call->arena;
     API(GetWorkflowExecutionHistoryRequest) *request =
-        message_new(arena, API_TYPE(get_workflow_execution_history_request));
-    request->domain = WORKFLOW_DOMAIN;
-    request->workflow_execution = workflow_execution(arena, workflow_id, run_id);
-    request->page_size = HISTORY_PAGE;
+        API_NEW(arena, get_workflow_execution_history_request, .domain = WORKFLOW_DOMAIN,
+                .workflow_execution = workflow_execution(arena, workflow_id, run_id),
+                .page_size = HISTORY_PAGE);
     size_t room = 0;
     *seen = (struct history_seen){0};
     do {
         API(GetWorkflowExecutionHistoryResponse) *page = NULL;
-        struct error *err = workflow_call(load, call, "WorkflowAPI/GetWorkflowExecutionHistory",
-                                          request, get_workflow_execution_history_response, &page);
+        struct error *err = workflow_call(load, call, request, &page);
         if (err != NULL)
             return err;
         room = seen->count + page->history->n_events;

@@ -71,11 +71,10 @@ start_child(const struct workload *workload, const char *workflow_id, unsigned n
     struct workflow_entry own;
     children_entry(workload, &own);
     API(StartChildWorkflowExecutionDecisionAttributes) *child =
-        message_new(arena, API_TYPE(start_child_workflow_execution_decision_attributes));
-    child->workflow_id = child_id(workflow_id, number, arena);
-    child->workflow_type = message_new(arena, API_TYPE(workflow_type));
-    child->workflow_type->name = "plan";
-    child->input = workflow_payload(arena, workload_print(&own.workload, arena));
+        API_NEW(arena, start_child_workflow_execution_decision_attributes,
+                .workflow_id = child_id(workflow_id, number, arena),
+                .workflow_type = API_NEW(arena, workflow_type, .name = "plan"),
+                .input = workflow_payload(arena, workload_print(&own.workload, arena)));
     if (own.workload.failures > 0)
         child->retry_policy = workload_retry_policy(arena);
     if (own.workload.fires > 0) {
@@ -94,12 +93,10 @@ start_child(const struct workload *workload, const char *workflow_id, unsigned n
 static API(Decision) *
 signal_child(const char *workflow_id, unsigned number, struct arena *arena)
 {
-    API(SignalExternalWorkflowExecutionDecisionAttributes) *signal =
-        message_new(arena, API_TYPE(signal_external_workflow_execution_decision_attributes));
-    signal->workflow_execution =
-        workflow_execution(arena, child_id(workflow_id, number, arena), "");
-    signal->signal_name = "s0";
-    signal->child_workflow_only = true;
+    API(SignalExternalWorkflowExecutionDecisionAttributes) *signal = API_NEW(
+        arena, signal_external_workflow_execution_decision_attributes,
+        .workflow_execution = workflow_execution(arena, child_id(workflow_id, number, arena), ""),
+        .signal_name = "s0", .child_workflow_only = true);
     API(Decision) *decision =
         workload_new_decision(arena, DECISION(SIGNAL_EXTERNAL_WORKFLOW_EXECUTION));
     decision->signal_external_workflow_execution_decision_attributes = signal;
@@ -109,11 +106,10 @@ signal_child(const char *workflow_id, unsigned number, struct arena *arena)
 static API(Decision) *
 cancel_child(const char *workflow_id, unsigned number, struct arena *arena)
 {
-    API(RequestCancelExternalWorkflowExecutionDecisionAttributes) *cancel = message_new(
-        arena, API_TYPE(request_cancel_external_workflow_execution_decision_attributes));
-    cancel->workflow_execution =
-        workflow_execution(arena, child_id(workflow_id, number, arena), "");
-    cancel->child_workflow_only = true;
+    API(RequestCancelExternalWorkflowExecutionDecisionAttributes) *cancel = API_NEW(
+        arena, request_cancel_external_workflow_execution_decision_attributes,
+        .workflow_execution = workflow_execution(arena, child_id(workflow_id, number, arena), ""),
+        .child_workflow_only = true);
     API(Decision) *decision =
         workload_new_decision(arena, DECISION(REQUEST_CANCEL_EXTERNAL_WORKFLOW_EXECUTION));
     decision->request_cancel_external_workflow_execution_decision_attributes = cancel;

@@ -98,14 +98,11 @@ find_unrecorded(struct audit *audit, const char *workflow_id, struct arena *aren
         struct load_call call = {
             .clients = audit->clients, .host = workflow_any_host(audit->load), .arena = arena};
         API(DescribeWorkflowExecutionRequest) *request =
-            message_new(arena, API_TYPE(describe_workflow_execution_request));
-        request->domain = WORKFLOW_DOMAIN;
-        request->workflow_execution = workflow_execution(arena, workflow_id, "");
+            API_NEW(arena, describe_workflow_execution_request, .domain = WORKFLOW_DOMAIN,
+                    .workflow_execution = workflow_execution(arena, workflow_id, ""));
         API(DescribeWorkflowExecutionResponse) *response = NULL;
         fiber_set_deadline(clock_monotonic() + CALL_TIMEOUT);
-        struct error *err =
-            workflow_call(audit->load, &call, "WorkflowAPI/DescribeWorkflowExecution", request,
-                          describe_workflow_execution_response, &response);
+        struct error *err = workflow_call(audit->load, &call, request, &response);
         fiber_set_deadline(NEVER);
         if (err == NULL) /* abandoned or ended: it may have gone on as another run */
             return response->workflow_execution_info->workflow_execution->run_id;

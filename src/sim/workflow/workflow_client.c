@@ -82,18 +82,14 @@ put_succession(const struct workflow_entry *entry, API(StartWorkflowExecutionReq
 API(StartWorkflowExecutionRequest) *
 workflow_start_request(struct workflow_entry *entry, struct arena *arena)
 {
-    API(StartWorkflowExecutionRequest) *request =
-        message_new(arena, API_TYPE(start_workflow_execution_request));
-    request->domain = WORKFLOW_DOMAIN;
-    request->workflow_id = entry->id;
-    request->workflow_type = message_new(arena, API_TYPE(workflow_type));
-    request->workflow_type->name = "plan";
-    request->task_list = workflow_task_list(arena);
-    request->input = workflow_payload(arena, workload_print(&entry->workload, arena));
-    request->execution_start_to_close_timeout = presence_make_duration(arena, 24 * 3600);
-    request->task_start_to_close_timeout = presence_make_duration(arena, 3);
-    request->request_id = entry->start_request_id;
-    request->identity = "client";
+    API(StartWorkflowExecutionRequest) *request = API_NEW(
+        arena, start_workflow_execution_request, .domain = WORKFLOW_DOMAIN,
+        .workflow_id = entry->id, .workflow_type = API_NEW(arena, workflow_type, .name = "plan"),
+        .task_list = workflow_task_list(arena),
+        .input = workflow_payload(arena, workload_print(&entry->workload, arena)),
+        .execution_start_to_close_timeout = presence_make_duration(arena, 24 * 3600),
+        .task_start_to_close_timeout = presence_make_duration(arena, 3),
+        .request_id = entry->start_request_id, .identity = "client");
     put_succession(entry, request, arena);
     return request;
 }
@@ -102,11 +98,9 @@ static bool
 try_start(struct client_context *client_context, struct load_call *call, int which)
 {
     struct workflow_entry *entry = client_context->entry;
-    API(StartWorkflowExecutionRequest) *request = workflow_start_request(entry, call->arena);
     API(StartWorkflowExecutionResponse) *response = NULL;
-    struct error *err =
-        workflow_call(client_context->load, call, "WorkflowAPI/StartWorkflowExecution", request,
-                      start_workflow_execution_response, &response);
+    struct error *err = workflow_call(client_context->load, call,
+                                      workflow_start_request(entry, call->arena), &response);
     if (err != NULL && err->kind == ERR_ALREADY_STARTED)
         verdict_violate(&client_context->load->verdict, "%s: its own start was refused: %s",
                         entry->id, err->message);
@@ -143,21 +137,15 @@ static bool
 try_signal(struct client_context *client_context, struct load_call *call, int which)
 {
     struct workflow_entry *entry = client_context->entry;
-    API(SignalWorkflowExecutionRequest) *request =
-        message_new(call->arena, API_TYPE(signal_workflow_execution_request));
-    request->domain = WORKFLOW_DOMAIN;
-    request->workflow_execution =
-        workflow_execution(call->arena, entry->id, workflow_run_id(entry));
-    request->signal_name = arena_format(call->arena, "s%d", which);
-    request->request_id = (char *)signal_request_id(entry, which, call->arena);
-    request->identity = "client";
+    API(SignalWorkflowExecutionRequest) *request = API_NEW(
+        call->arena, signal_workflow_execution_request, .domain = WORKFLOW_DOMAIN,
+        .workflow_execution = workflow_execution(call->arena, entry->id, workflow_run_id(entry)),
+        .signal_name = arena_format(call->arena, "s%d", which),
+        .request_id = (char *)signal_request_id(entry, which, call->arena), .identity = "client");
     entry->signals_sent |= which < QUERIED_SIGNALS ? 1u << which : 0;
     if (entry->is_heavy)
         request->signal_input = workflow_payload(call->arena, heavy_text(call->arena));
-    API(SignalWorkflowExecutionResponse) *response = NULL;
-    struct error *err =
-        workflow_call(client_context->load, call, "WorkflowAPI/SignalWorkflowExecution", request,
-                      signal_workflow_execution_response, &response);
+    struct error *err = workflow_call(client_context->load, call, request, NULL);
     entry->is_signal_acknowledged[which] = entry->is_signal_acknowledged[which] || err == NULL;
     /* Only a cancellation ends it before its signals have come. */
     bool is_gone =
@@ -177,23 +165,17 @@ try_end(struct client_context *client_context, struct load_call *call, int which
     ledger_note_ending(client_context->load, entry, call->host);
     if (entry->fate == FATE_CANCEL) {
         API(RequestCancelWorkflowExecutionRequest) *request =
-            message_new(arena, API_TYPE(request_cancel_workflow_execution_request));
-        request->domain = WORKFLOW_DOMAIN;
-        request->workflow_execution = workflow_execution(arena, entry->id, "");
-        request->request_id = (char *)signal_request_id(entry, 9, arena);
+            API_NEW(arena, request_cancel_workflow_execution_request, .domain = WORKFLOW_DOMAIN,
+                    .workflow_execution = workflow_execution(arena, entry->id, ""),
+                    .request_id = (char *)signal_request_id(entry, 9, arena));
         API(RequestCancelWorkflowExecutionResponse) *response = NULL;
-        err =
-            workflow_call(client_context->load, call, "WorkflowAPI/RequestCancelWorkflowExecution",
-                          request, request_cancel_workflow_execution_response, &response);
+        err = workflow_call(client_context->load, call, request, &response);
     } else {
-        API(TerminateWorkflowExecutionRequest) *request =
-            message_new(arena, API_TYPE(terminate_workflow_execution_request));
-        request->domain = WORKFLOW_DOMAIN;
-        request->workflow_execution = workflow_execution(arena, entry->id, "");
-        request->reason = "enough";
+        API(TerminateWorkflowExecutionRequest) *request = API_NEW(
+            arena, terminate_workflow_execution_request, .domain = WORKFLOW_DOMAIN,
+            .workflow_execution = workflow_execution(arena, entry->id, ""), .reason = "enough");
         API(TerminateWorkflowExecutionResponse) *response = NULL;
-        err = workflow_call(client_context->load, call, "WorkflowAPI/TerminateWorkflowExecution",
-                            request, terminate_workflow_execution_response, &response);
+        err = workflow_call(client_context->load, call, request, &response);
     }
     entry->is_end_acknowledged = entry->is_end_acknowledged || err == NULL;
     if (err != NULL)

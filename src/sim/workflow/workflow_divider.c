@@ -12,7 +12,7 @@
 static API(TaskListPartitionConfig) *
 any_division(struct arena *arena)
 {
-    API(TaskListPartitionConfig) *config = message_new(arena, API_TYPE(task_list_partition_config));
+    API(TaskListPartitionConfig) *config = API_NEW(arena, task_list_partition_config);
     size_t reads = 1 + (size_t)entropy_below(PARTS_MAX);
     size_t writes = 1 + (size_t)entropy_below(reads);
     config->read_partitions = arena_zalloc(arena, reads, sizeof(void *));
@@ -21,14 +21,14 @@ any_division(struct arena *arena)
         API(TaskListPartitionConfig__ReadPartitionsEntry) *entry =
             message_new(arena, API_TYPE(task_list_partition_config__read_partitions_entry));
         entry->key = (int32_t)i;
-        entry->value = message_new(arena, API_TYPE(task_list_partition));
+        entry->value = API_NEW(arena, task_list_partition);
         config->read_partitions[config->n_read_partitions++] = entry;
     }
     for (size_t i = 0; i < writes; i++) {
         API(TaskListPartitionConfig__WritePartitionsEntry) *entry =
             message_new(arena, API_TYPE(task_list_partition_config__write_partitions_entry));
         entry->key = (int32_t)i;
-        entry->value = message_new(arena, API_TYPE(task_list_partition));
+        entry->value = API_NEW(arena, task_list_partition);
         config->write_partitions[config->n_write_partitions++] = entry;
     }
     return config;
@@ -39,19 +39,15 @@ divide(struct workflow_load *load, struct load_clients *clients, struct arena *a
 {
     struct load_call call = {.clients = clients, .host = workflow_any_host(load), .arena = arena};
     ADMIN(UpdateTaskListPartitionConfigRequest) *request =
-        message_new(arena, ADMIN_TYPE(update_task_list_partition_config_request));
-    ProtobufCMessage *response = NULL;
-    request->domain = WORKFLOW_DOMAIN;
-    request->task_list = workflow_task_list(arena);
+        ADMIN_NEW(arena, update_task_list_partition_config_request, .domain = WORKFLOW_DOMAIN,
+                  .task_list = workflow_task_list(arena));
     request->task_list->kind = API_VALUE(TASK_LIST_KIND__TASK_LIST_KIND_NORMAL);
     request->task_list_type = entropy_below(2) == 0
                                   ? API_VALUE(TASK_LIST_TYPE__TASK_LIST_TYPE_DECISION)
                                   : API_VALUE(TASK_LIST_TYPE__TASK_LIST_TYPE_ACTIVITY);
     request->partition_config = any_division(arena);
     fiber_set_deadline(clock_monotonic() + CALL_TIMEOUT);
-    struct error *err = load_send(
-        &call, "/uber.cadence.admin.v1.AdminAPI/UpdateTaskListPartitionConfig", &request->base,
-        ADMIN_TYPE(update_task_list_partition_config_response), &response);
+    struct error *err = load_send(&call, request, NULL);
     fiber_set_deadline(NEVER);
     if (err != NULL && !workflow_is_expected(err))
         verdict_violate(&load->verdict, "dividing a list failed with %s: %s",

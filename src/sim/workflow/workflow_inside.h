@@ -14,12 +14,10 @@
 #define WORKFLOW_AWAY   "cluster1"
 
 /* One call to one host; counts it. An error that no server should give is a violation. */
-#define workflow_call(load, call, path, request, type, response)                                   \
-    workflow_call_at((load), (call), "/uber.cadence.api.v1." path, &(request)->base,               \
-                     API_TYPE(type), (ProtobufCMessage **)(response))
+#define workflow_call(load, call, request, response)                                               \
+    workflow_call_at((load), (call), &(request)->base, (ProtobufCMessage **)(response))
 must_use struct error *workflow_call_at(struct workflow_load *load, struct load_call *call,
-                                        const char *path, const ProtobufCMessage *request,
-                                        const ProtobufCMessageDescriptor *type,
+                                        const ProtobufCMessage *request,
                                         ProtobufCMessage **response);
 /* Errors that a server gives while it is hurt, or because a call came late or twice. */
 bool workflow_is_expected(const struct error *err);

@@ -14,19 +14,13 @@
 
 #define SEARCHES_MAX 2000 /* when all is healed: that takes minutes */
 
-#define ADMIN_API "/uber.cadence.admin.v1.AdminAPI/"
-
 struct error *
 workflow_allow_later(struct load_call *call)
 {
-    ADMIN(UpdateDomainAsyncWorkflowConfiguratonRequest) *request =
-        message_new(call->arena, ADMIN_TYPE(update_domain_async_workflow_configuraton_request));
-    request->domain = WORKFLOW_DOMAIN;
-    request->configuration = message_new(call->arena, API_TYPE(async_workflow_configuration));
-    request->configuration->enabled = true;
-    ProtobufCMessage *response = NULL;
-    return load_send(call, ADMIN_API "UpdateDomainAsyncWorkflowConfiguraton", &request->base,
-                     ADMIN_TYPE(update_domain_async_workflow_configuraton_response), &response);
+    ADMIN(UpdateDomainAsyncWorkflowConfiguratonRequest) *request = ADMIN_NEW(
+        call->arena, update_domain_async_workflow_configuraton_request, .domain = WORKFLOW_DOMAIN,
+        .configuration = API_NEW(call->arena, async_workflow_configuration, .enabled = true));
+    return load_send(call, request, NULL);
 }
 
 /* A repeat of a signal is known by the run that got it: so there is only that one. */
@@ -51,16 +45,12 @@ try_signaled(struct client_context *client_context, struct load_call *call)
 {
     struct workflow_entry *entry = client_context->entry;
     API(SignalWithStartWorkflowExecutionAsyncRequest) *request =
-        message_new(call->arena, API_TYPE(signal_with_start_workflow_execution_async_request));
-    API(SignalWithStartWorkflowExecutionAsyncResponse) *response = NULL;
-    request->request =
-        message_new(call->arena, API_TYPE(signal_with_start_workflow_execution_request));
-    request->request->start_request = workflow_start_request(entry, call->arena);
-    request->request->signal_name = "s0";
+        API_NEW(call->arena, signal_with_start_workflow_execution_async_request,
+                .request = API_NEW(call->arena, signal_with_start_workflow_execution_request,
+                                   .start_request = workflow_start_request(entry, call->arena),
+                                   .signal_name = "s0"));
     entry->signals_sent |= 1;
-    struct error *err = workflow_call(
-        client_context->load, call, "WorkflowAPI/SignalWithStartWorkflowExecutionAsync", request,
-        signal_with_start_workflow_execution_async_response, &response);
+    struct error *err = workflow_call(client_context->load, call, request, NULL);
     entry->is_signal_acknowledged[0] = entry->is_signal_acknowledged[0] || err == NULL;
     return err == NULL;
 }
@@ -69,12 +59,10 @@ static bool
 send_later(struct client_context *client_context, struct load_call *call,
            API(StartWorkflowExecutionRequest) *start)
 {
-    API(StartWorkflowExecutionAsyncRequest) *request =
-        message_new(call->arena, API_TYPE(start_workflow_execution_async_request));
-    API(StartWorkflowExecutionAsyncResponse) *response = NULL;
-    request->request = start;
-    return workflow_call(client_context->load, call, "WorkflowAPI/StartWorkflowExecutionAsync",
-                         request, start_workflow_execution_async_response, &response) == NULL;
+    return workflow_call(
+               client_context->load, call,
+               API_NEW(call->arena, start_workflow_execution_async_request, .request = start),
+               NULL) == NULL;
 }
 
 bool

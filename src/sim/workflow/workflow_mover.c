@@ -99,14 +99,11 @@ touch_shards(struct workflow_load *load, struct load_clients *clients)
         struct load_call call = {
             .clients = clients, .host = workflow_any_host(load), .arena = arena};
         API(DescribeWorkflowExecutionRequest) *request =
-            message_new(arena, API_TYPE(describe_workflow_execution_request));
-        API(DescribeWorkflowExecutionResponse) *response = NULL;
-        request->domain = WORKFLOW_DOMAIN;
-        request->workflow_execution =
-            workflow_execution(arena, arena_format(arena, "nobody-%d", i), "");
+            API_NEW(arena, describe_workflow_execution_request, .domain = WORKFLOW_DOMAIN,
+                    .workflow_execution =
+                        workflow_execution(arena, arena_format(arena, "nobody-%d", i), ""));
         fiber_set_deadline(clock_monotonic() + CALL_TIMEOUT);
-        struct error *err = workflow_call(load, &call, "WorkflowAPI/DescribeWorkflowExecution",
-                                          request, describe_workflow_execution_response, &response);
+        struct error *err = workflow_call(load, &call, request, NULL);
         fiber_set_deadline(NEVER);
         if (err == NULL)
             verdict_violate(&load->verdict, "a workflow that nobody started is there");

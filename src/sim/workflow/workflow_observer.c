@@ -60,13 +60,10 @@ try_refused(struct workflow_load *load, struct load_call *call, struct workflow_
 {
     struct arena *arena = call->arena;
     API(TerminateWorkflowExecutionRequest) *request =
-        message_new(arena, API_TYPE(terminate_workflow_execution_request));
-    request->domain = WORKFLOW_DOMAIN;
-    request->workflow_execution = workflow_execution(arena, entry->id, "");
-    request->first_execution_run_id = "00000000-0000-4000-8000-000000000000";
-    API(TerminateWorkflowExecutionResponse) *response = NULL;
-    struct error *err = workflow_call(load, call, "WorkflowAPI/TerminateWorkflowExecution", request,
-                                      terminate_workflow_execution_response, &response);
+        API_NEW(arena, terminate_workflow_execution_request, .domain = WORKFLOW_DOMAIN,
+                .workflow_execution = workflow_execution(arena, entry->id, ""),
+                .first_execution_run_id = "00000000-0000-4000-8000-000000000000");
+    struct error *err = workflow_call(load, call, request, NULL);
     if (err == NULL)
         verdict_violate(&load->verdict, "%s: a run of another chain was terminated", entry->id);
     if (err != NULL)

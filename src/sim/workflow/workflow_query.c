@@ -56,12 +56,11 @@ workflow_query(struct workflow_load *load, struct workflow_entry *entry,
 {
     scoped(arena_drop) struct arena *arena = arena_new(0);
     struct load_call call = {.clients = clients, .host = workflow_any_host(load), .arena = arena};
-    API(QueryWorkflowRequest) *request = message_new(arena, API_TYPE(query_workflow_request));
+    API(QueryWorkflowRequest) *request = API_NEW(arena, query_workflow_request);
     bool is_strong = entropy_below(4) != 0;
     request->domain = WORKFLOW_DOMAIN;
     request->workflow_execution = workflow_execution(arena, entry->id, workflow_run_id(entry));
-    request->query = message_new(arena, API_TYPE(workflow_query));
-    request->query->query_type = "signals";
+    request->query = API_NEW(arena, workflow_query, .query_type = "signals");
     request->query_consistency_level =
         is_strong ? API_VALUE(QUERY_CONSISTENCY_LEVEL__QUERY_CONSISTENCY_LEVEL_STRONG)
                   : API_VALUE(QUERY_CONSISTENCY_LEVEL__QUERY_CONSISTENCY_LEVEL_EVENTUAL);
@@ -69,9 +68,7 @@ workflow_query(struct workflow_load *load, struct workflow_entry *entry,
     API(QueryWorkflowResponse) *response = NULL;
     load->queries++;
     fiber_set_deadline(clock_monotonic() + ASK_TIMEOUT);
-    struct error *err =
-        load_send(&call, "/uber.cadence.api.v1.WorkflowAPI/QueryWorkflow", &request->base,
-                  API_TYPE(query_workflow_response), (ProtobufCMessage **)&response);
+    struct error *err = load_send(&call, request, &response);
     fiber_set_deadline(NEVER);
     if (err == NULL)
         /* Where the domain is not active a query is answered at once, with what workers know. */
@@ -89,10 +86,9 @@ workflow_query(struct workflow_load *load, struct workflow_entry *entry,
 static API(WorkflowQueryResult) *
 make_result(const struct history_seen *seen, struct arena *arena)
 {
-    API(WorkflowQueryResult) *result = message_new(arena, API_TYPE(workflow_query_result));
-    result->result_type = API_VALUE(QUERY_RESULT_TYPE__QUERY_RESULT_TYPE_ANSWERED);
-    result->answer = workflow_payload(arena, workload_answer(seen, arena));
-    return result;
+    return API_NEW(arena, workflow_query_result,
+                   .result_type = API_VALUE(QUERY_RESULT_TYPE__QUERY_RESULT_TYPE_ANSWERED),
+                   .answer = workflow_payload(arena, workload_answer(seen, arena)));
 }
 
 void
@@ -101,16 +97,14 @@ workflow_answer_query(struct workflow_load *load, struct load_call *call,
 {
     const char *run_id = task->workflow_execution->run_id;
     API(RespondQueryTaskCompletedRequest) *request =
-        message_new(call->arena, API_TYPE(respond_query_task_completed_request));
-    API(RespondQueryTaskCompletedResponse) *response = NULL;
+        API_NEW(call->arena, respond_query_task_completed_request);
     ledger_check_history(load, run_id, seen);
     ledger_see(load, run_id, seen->events, seen->count);
     if ((int64_t)seen->count != task->next_event_id - 1 || task->started_event_id != 0)
         verdict_violate(&load->verdict, "%s: a query with %zu events", run_id, seen->count);
     request->task_token = task->task_token;
     request->result = make_result(seen, call->arena);
-    struct error *err = workflow_call(load, call, "WorkerAPI/RespondQueryTaskCompleted", request,
-                                      respond_query_task_completed_response, &response);
+    struct error *err = workflow_call(load, call, request, NULL);
     if (err != NULL) /* nobody waits any more */
         world_probe(load->sim->world, "query_answer_refused");
 }

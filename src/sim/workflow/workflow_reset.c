@@ -53,15 +53,12 @@ workflow_try_reset(struct client_context *client_context, struct load_call *call
     struct workflow_entry *entry = client_context->entry;
     struct workflow_load *load = client_context->load;
     API(ResetWorkflowExecutionRequest) *request =
-        message_new(call->arena, API_TYPE(reset_workflow_execution_request));
-    request->domain = WORKFLOW_DOMAIN;
-    request->workflow_execution = workflow_execution(call->arena, entry->id, entry->run_id);
-    request->reason = "once more";
-    request->decision_finish_event_id = entry->fork;
-    request->request_id = entry->reset_request_id;
+        API_NEW(call->arena, reset_workflow_execution_request, .domain = WORKFLOW_DOMAIN,
+                .workflow_execution = workflow_execution(call->arena, entry->id, entry->run_id),
+                .reason = "once more", .decision_finish_event_id = entry->fork,
+                .request_id = entry->reset_request_id);
     API(ResetWorkflowExecutionResponse) *response = NULL;
-    struct error *err = workflow_call(load, call, "WorkflowAPI/ResetWorkflowExecution", request,
-                                      reset_workflow_execution_response, &response);
+    struct error *err = workflow_call(load, call, request, &response);
     if (err != NULL && err->kind == ERR_ENTITY_NOT_EXISTS)
         verdict_violate(&load->verdict, "%s: its reset was refused: %s", entry->id, err->message);
     if (err != NULL)

@@ -25,15 +25,11 @@ list_page(struct workflow_load *load, struct load_call *call, const char *query,
           ProtobufCBinaryData token, API(ListWorkflowExecutionsResponse) **response)
 {
     API(ListWorkflowExecutionsRequest) *request =
-        message_new(call->arena, API_TYPE(list_workflow_executions_request));
-    request->domain = WORKFLOW_DOMAIN;
-    request->query = (char *)query;
-    request->page_size = PAGE;
-    request->next_page_token = token;
+        API_NEW(call->arena, list_workflow_executions_request, .domain = WORKFLOW_DOMAIN,
+                .query = (char *)query, .page_size = PAGE, .next_page_token = token);
     call->wants_committed = true;
     fiber_set_deadline(clock_monotonic() + CALL_TIMEOUT);
-    struct error *err = workflow_call(load, call, "VisibilityAPI/ListWorkflowExecutions", request,
-                                      list_workflow_executions_response, response);
+    struct error *err = workflow_call(load, call, request, response);
     fiber_set_deadline(NEVER);
     return err;
 }

@@ -44,16 +44,12 @@ whole_history(struct shift *shift, const API(PollForDecisionTaskResponse) *task,
     struct arena *arena = shift->call.arena;
     *seen =
         (struct history_seen){.events = task->history->events, .count = task->history->n_events};
-    API(GetWorkflowExecutionHistoryRequest) *request =
-        message_new(arena, API_TYPE(get_workflow_execution_history_request));
-    request->domain = WORKFLOW_DOMAIN;
-    request->workflow_execution = task->workflow_execution;
-    request->next_page_token = task->next_page_token;
+    API(GetWorkflowExecutionHistoryRequest) *request = API_NEW(
+        arena, get_workflow_execution_history_request, .domain = WORKFLOW_DOMAIN,
+        .workflow_execution = task->workflow_execution, .next_page_token = task->next_page_token);
     while (request->next_page_token.len > 0) {
         API(GetWorkflowExecutionHistoryResponse) *page = NULL;
-        struct error *err =
-            workflow_call(shift->load, &shift->call, "WorkflowAPI/GetWorkflowExecutionHistory",
-                          request, get_workflow_execution_history_response, &page);
+        struct error *err = workflow_call(shift->load, &shift->call, request, &page);
         if (err != NULL)
             return err;
         size_t count = seen->count + page->history->n_events;
@@ -106,11 +102,8 @@ answer_decision(struct shift *shift, const API(PollForDecisionTaskResponse) *tas
     struct workload_step step;
     workload_decide(seen, task->workflow_execution->workflow_id, name, arena, &step);
     API(RespondDecisionTaskCompletedRequest) *request =
-        message_new(arena, API_TYPE(respond_decision_task_completed_request));
-    request->task_token = task->task_token;
-    request->decisions = step.decisions;
-    request->n_decisions = step.count;
-    request->identity = "decider";
+        API_NEW(arena, respond_decision_task_completed_request, .task_token = task->task_token,
+                .decisions = step.decisions, .n_decisions = step.count, .identity = "decider");
     workflow_add_results(task, seen, arena, request);
     struct reported *reported = ledger_promise(shift->load, name);
     reported->is_transient = task->attempt > 0;
@@ -124,11 +117,8 @@ answer_decision(struct shift *shift, const API(PollForDecisionTaskResponse) *tas
     for (int try = 0; try < 3; try++) {
         if (step.is_closing)
             ledger_note_ending(shift->load, entry, shift->call.host);
-        API(RespondDecisionTaskCompletedResponse) *response = NULL;
         fiber_set_deadline(clock_monotonic() + CALL_TIMEOUT);
-        struct error *err =
-            workflow_call(shift->load, &shift->call, "WorkerAPI/RespondDecisionTaskCompleted",
-                          request, respond_decision_task_completed_response, &response);
+        struct error *err = workflow_call(shift->load, &shift->call, request, NULL);
         reported->is_acknowledged = reported->is_acknowledged || err == NULL;
         if (err == NULL && step.has_children && entry != NULL)
             entry->has_asked = true;
@@ -143,14 +133,11 @@ decide_once(struct shift *shift)
 {
     struct arena *arena = shift->call.arena;
     API(PollForDecisionTaskRequest) *request =
-        message_new(arena, API_TYPE(poll_for_decision_task_request));
-    request->domain = WORKFLOW_DOMAIN;
-    request->task_list = workflow_task_list(arena);
-    request->identity = "decider";
+        API_NEW(arena, poll_for_decision_task_request, .domain = WORKFLOW_DOMAIN,
+                .task_list = workflow_task_list(arena), .identity = "decider");
     API(PollForDecisionTaskResponse) *task = NULL;
     fiber_set_deadline(clock_monotonic() + POLL_TIMEOUT);
-    struct error *err = workflow_call(shift->load, &shift->call, "WorkerAPI/PollForDecisionTask",
-                                      request, poll_for_decision_task_response, &task);
+    struct error *err = workflow_call(shift->load, &shift->call, request, &task);
     if (err == NULL && task->task_token.len > 0) {
         struct history_seen seen;
         shift->load->tasks_seen++;
@@ -178,27 +165,20 @@ decide_once(struct shift *shift)
 static struct error *
 heartbeat(struct shift *shift, const API(PollForActivityTaskResponse) *task)
 {
-    API(RecordActivityTaskHeartbeatRequest) *request =
-        message_new(shift->call.arena, API_TYPE(record_activity_task_heartbeat_request));
-    request->task_token = task->task_token;
-    request->details = workflow_payload(shift->call.arena, "beat");
-    API(RecordActivityTaskHeartbeatResponse) *response = NULL;
-    return workflow_call(shift->load, &shift->call, "WorkerAPI/RecordActivityTaskHeartbeat",
-                         request, record_activity_task_heartbeat_response, &response);
+    API(RecordActivityTaskHeartbeatRequest) *request = API_NEW(
+        shift->call.arena, record_activity_task_heartbeat_request, .task_token = task->task_token,
+        .details = workflow_payload(shift->call.arena, "beat"));
+    return workflow_call(shift->load, &shift->call, request, NULL);
 }
 
 static struct error *
 fail_activity(struct shift *shift, const API(PollForActivityTaskResponse) *task)
 {
-    API(RespondActivityTaskFailedRequest) *request =
-        message_new(shift->call.arena, API_TYPE(respond_activity_task_failed_request));
-    request->task_token = task->task_token;
-    request->failure = message_new(shift->call.arena, API_TYPE(failure));
-    request->failure->reason = "not today";
-    API(RespondActivityTaskFailedResponse) *response = NULL;
+    API(RespondActivityTaskFailedRequest) *request = API_NEW(
+        shift->call.arena, respond_activity_task_failed_request, .task_token = task->task_token,
+        .failure = API_NEW(shift->call.arena, failure, .reason = "not today"));
     shift->load->activities_failed++;
-    return workflow_call(shift->load, &shift->call, "WorkerAPI/RespondActivityTaskFailed", request,
-                         respond_activity_task_failed_response, &response);
+    return workflow_call(shift->load, &shift->call, request, NULL);
 }
 
 static struct error *
@@ -208,15 +188,12 @@ complete_activity(struct shift *shift, const API(PollForActivityTaskResponse) *t
     char *name = arena_format(arena, "r%u.%" PRIu64, shift->number, shift->sequence++);
     struct reported *reported = ledger_promise(shift->load, name);
     API(RespondActivityTaskCompletedRequest) *request =
-        message_new(arena, API_TYPE(respond_activity_task_completed_request));
-    request->task_token = task->task_token;
-    request->result = workflow_payload(arena, name);
+        API_NEW(arena, respond_activity_task_completed_request, .task_token = task->task_token,
+                .result = workflow_payload(arena, name));
     struct error *err = NULL;
     for (int try = 0; try < 3; try++) {
-        API(RespondActivityTaskCompletedResponse) *response = NULL;
         fiber_set_deadline(clock_monotonic() + CALL_TIMEOUT);
-        err = workflow_call(shift->load, &shift->call, "WorkerAPI/RespondActivityTaskCompleted",
-                            request, respond_activity_task_completed_response, &response);
+        err = workflow_call(shift->load, &shift->call, request, NULL);
         reported->is_acknowledged = reported->is_acknowledged || err == NULL;
         if (err == NULL || err->kind == ERR_ENTITY_NOT_EXISTS)
             return NULL;
@@ -245,14 +222,11 @@ work_once(struct shift *shift)
 {
     struct arena *arena = shift->call.arena;
     API(PollForActivityTaskRequest) *request =
-        message_new(arena, API_TYPE(poll_for_activity_task_request));
-    request->domain = WORKFLOW_DOMAIN;
-    request->task_list = workflow_task_list(arena);
-    request->identity = "worker";
+        API_NEW(arena, poll_for_activity_task_request, .domain = WORKFLOW_DOMAIN,
+                .task_list = workflow_task_list(arena), .identity = "worker");
     API(PollForActivityTaskResponse) *task = NULL;
     fiber_set_deadline(clock_monotonic() + POLL_TIMEOUT);
-    struct error *err = workflow_call(shift->load, &shift->call, "WorkerAPI/PollForActivityTask",
-                                      request, poll_for_activity_task_response, &task);
+    struct error *err = workflow_call(shift->load, &shift->call, request, &task);
     if (err == NULL && task->task_token.len > 0) {
         workload_check_activity(task, &shift->load->verdict, arena);
         ledger_hand_out(shift->load,

@@ -54,12 +54,9 @@ workload_parse(const char *text, struct workload *workload)
 API(RetryPolicy) *
 workload_retry_policy(struct arena *arena)
 {
-    API(RetryPolicy) *policy = message_new(arena, API_TYPE(retry_policy));
-    policy->initial_interval = presence_make_duration(arena, 1);
-    policy->maximum_interval = presence_make_duration(arena, 3);
-    policy->backoff_coefficient = 2;
-    policy->maximum_attempts = 100;
-    return policy;
+    return API_NEW(arena, retry_policy, .initial_interval = presence_make_duration(arena, 1),
+                   .maximum_interval = presence_make_duration(arena, 3), .backoff_coefficient = 2,
+                   .maximum_attempts = 100);
 }
 
 static void
@@ -92,8 +89,7 @@ follow(struct progress *progress, const API(HistoryEvent) *event)
 API(Decision) *
 workload_new_decision(struct arena *arena, int kind)
 {
-    API(Decision) *decision = message_new(arena, API_TYPE(decision));
-    decision->attributes_case = kind;
+    API(Decision) *decision = API_NEW(arena, decision, .attributes_case = kind);
     return decision;
 }
 
@@ -122,20 +118,18 @@ static API(Decision) *
 schedule_activity(unsigned number, struct arena *arena)
 {
     API(ScheduleActivityTaskDecisionAttributes) *activity =
-        message_new(arena, API_TYPE(schedule_activity_task_decision_attributes));
-    activity->activity_id = arena_format(arena, "a%u", number);
-    activity->activity_type = message_new(arena, API_TYPE(activity_type));
-    activity->activity_type->name = "work";
-    activity->task_list = workflow_task_list(arena);
+        API_NEW(arena, schedule_activity_task_decision_attributes,
+                .activity_id = arena_format(arena, "a%u", number),
+                .activity_type = API_NEW(arena, activity_type, .name = "work"),
+                .task_list = workflow_task_list(arena));
     activity->input = workflow_payload(arena, activity_input(activity->activity_id, arena));
     activity->schedule_to_close_timeout = presence_make_duration(arena, 3600);
     activity->schedule_to_start_timeout = presence_make_duration(arena, 3600);
     activity->start_to_close_timeout = presence_make_duration(arena, 5);
     activity->heartbeat_timeout = presence_make_duration(arena, 3);
-    activity->retry_policy = message_new(arena, API_TYPE(retry_policy));
-    activity->retry_policy->initial_interval = presence_make_duration(arena, 1);
-    activity->retry_policy->backoff_coefficient = 1;
-    activity->retry_policy->maximum_attempts = 10000;
+    activity->retry_policy =
+        API_NEW(arena, retry_policy, .initial_interval = presence_make_duration(arena, 1),
+                .backoff_coefficient = 1, .maximum_attempts = 10000);
     API(Decision) *decision = workload_new_decision(arena, DECISION(SCHEDULE_ACTIVITY_TASK));
     decision->schedule_activity_task_decision_attributes = activity;
     return decision;
@@ -144,10 +138,9 @@ schedule_activity(unsigned number, struct arena *arena)
 static API(Decision) *
 start_timer(unsigned number, struct arena *arena)
 {
-    API(StartTimerDecisionAttributes) *timer =
-        message_new(arena, API_TYPE(start_timer_decision_attributes));
-    timer->timer_id = arena_format(arena, "t%u", number);
-    timer->start_to_fire_timeout = presence_make_duration(arena, 1 + number % 3);
+    API(StartTimerDecisionAttributes) *timer = API_NEW(
+        arena, start_timer_decision_attributes, .timer_id = arena_format(arena, "t%u", number),
+        .start_to_fire_timeout = presence_make_duration(arena, 1 + number % 3));
     API(Decision) *decision = workload_new_decision(arena, DECISION(START_TIMER));
     decision->start_timer_decision_attributes = timer;
     return decision;
@@ -157,8 +150,7 @@ static API(Decision) *
 record_marker(const char *name, struct arena *arena)
 {
     API(RecordMarkerDecisionAttributes) *marker =
-        message_new(arena, API_TYPE(record_marker_decision_attributes));
-    marker->marker_name = (char *)name;
+        API_NEW(arena, record_marker_decision_attributes, .marker_name = (char *)name);
     API(Decision) *decision = workload_new_decision(arena, DECISION(RECORD_MARKER));
     decision->record_marker_decision_attributes = marker;
     return decision;
@@ -169,7 +161,7 @@ cancel_workflow(struct arena *arena)
 {
     API(Decision) *decision = workload_new_decision(arena, DECISION(CANCEL_WORKFLOW_EXECUTION));
     decision->cancel_workflow_execution_decision_attributes =
-        message_new(arena, API_TYPE(cancel_workflow_execution_decision_attributes));
+        API_NEW(arena, cancel_workflow_execution_decision_attributes);
     return decision;
 }
 
@@ -178,10 +170,8 @@ fail_workflow(struct arena *arena)
 {
     API(Decision) *decision = workload_new_decision(arena, DECISION(FAIL_WORKFLOW_EXECUTION));
     decision->fail_workflow_execution_decision_attributes =
-        message_new(arena, API_TYPE(fail_workflow_execution_decision_attributes));
-    decision->fail_workflow_execution_decision_attributes->failure =
-        message_new(arena, API_TYPE(failure));
-    decision->fail_workflow_execution_decision_attributes->failure->reason = "not yet";
+        API_NEW(arena, fail_workflow_execution_decision_attributes,
+                .failure = API_NEW(arena, failure, .reason = "not yet"));
     return decision;
 }
 
@@ -190,9 +180,8 @@ complete_workflow(const struct progress *progress, struct arena *arena)
 {
     API(Decision) *decision = workload_new_decision(arena, DECISION(COMPLETE_WORKFLOW_EXECUTION));
     decision->complete_workflow_execution_decision_attributes =
-        message_new(arena, API_TYPE(complete_workflow_execution_decision_attributes));
-    decision->complete_workflow_execution_decision_attributes->result =
-        workflow_payload(arena, arena_format(arena, "%u", progress->fires + 1));
+        API_NEW(arena, complete_workflow_execution_decision_attributes,
+                .result = workflow_payload(arena, arena_format(arena, "%u", progress->fires + 1)));
     return decision;
 }
 
@@ -213,10 +202,9 @@ go_on_or_end(const struct progress *progress, struct arena *arena)
     next.signals = next.children = next.failures = next.fires = 0;
     API(Decision) *decision =
         workload_new_decision(arena, DECISION(CONTINUE_AS_NEW_WORKFLOW_EXECUTION));
-    API(ContinueAsNewWorkflowExecutionDecisionAttributes) *again =
-        message_new(arena, API_TYPE(continue_as_new_workflow_execution_decision_attributes));
-    again->input = workflow_payload(arena, workload_print(&next, arena));
-    decision->continue_as_new_workflow_execution_decision_attributes = again;
+    decision->continue_as_new_workflow_execution_decision_attributes =
+        API_NEW(arena, continue_as_new_workflow_execution_decision_attributes,
+                .input = workflow_payload(arena, workload_print(&next, arena)));
     return decision;
 }
 

@@ -8,11 +8,11 @@
 #include "uber/cadence/admin/v1/service.pb-c.h"
 #include "wire/message.h"
 #include "wire/presence.h"
+#include "wire/services.h"
 
-#define ADMIN_API  "/uber.cadence.admin.v1.AdminAPI/"
-#define DOMAIN_API "/uber.cadence.api.v1.DomainAPI/"
-#define PAGE_SIZE  500
-#define DAY        (24 * 3600)
+#define ADMIN_API "/uber.cadence.admin.v1.AdminAPI/"
+#define PAGE_SIZE 500
+#define DAY       (24 * 3600)
 
 #define HISTORY_PAGE 7 /* small: the way over pages is tested too */
 
@@ -44,13 +44,16 @@ load_clients_free(struct load_clients *clients)
 }
 
 struct error *
-load_send(struct load_call *call, const char *path, const ProtobufCMessage *request,
-          const ProtobufCMessageDescriptor *type, ProtobufCMessage **response)
+load_send_at(struct load_call *call, const ProtobufCMessage *request, ProtobufCMessage **response)
 {
     static const struct call_header headers[] = {
         {SLICE_LITERAL("cadence-client-name"), SLICE_LITERAL("uber-go")},
         {SLICE_LITERAL("cadence-client-feature-version"), SLICE_LITERAL("1.7.0")},
     };
+    struct wire_method method;
+    char path[WIRE_PATH_SIZE];
+    check(wire_method_find_request(request->descriptor, &method));
+    wire_method_path(&method, path, sizeof path);
     struct grpc_request wanted = {.path = path,
                                   .message = message_encode(call->arena, request),
                                   .headers = call->headers,
@@ -66,39 +69,39 @@ load_send(struct load_call *call, const char *path, const ProtobufCMessage *requ
         wanted.header_count = 1;
     }
     struct slice bytes;
+    ProtobufCMessage *unwanted;
     struct error *err =
         grpc_client_call(call->clients->client[call->host], &wanted, call->arena, &bytes);
     if (err == NULL)
-        err = message_decode_at(call->arena, ERR_UNCATEGORISED, type, bytes, response);
+        err = message_decode_at(call->arena, ERR_UNCATEGORISED, method.response, bytes,
+                                response != NULL ? response : &unwanted);
     return err;
 }
-
-#define SEND(call, name, request, type, response)                                                  \
-    rpc_client_call((call)->clients->client[(call)->host], DOMAIN_API name, (request),             \
-                    (call)->arena, API_TYPE(type), (response))
 
 /* Attributes as a request has them: by scope, then by name. The array is in that order. */
 API(ActiveClusters) *
 load_make_attributes(struct arena *arena, const struct load_attribute *attributes, size_t count)
 {
-    API(ActiveClusters) *active = message_new(arena, API_TYPE(active_clusters));
-    active->active_clusters_by_cluster_attribute = arena_zalloc(arena, count, sizeof(void *));
+    API(ActiveClusters) *active =
+        API_NEW(arena, active_clusters,
+                .active_clusters_by_cluster_attribute = arena_zalloc(arena, count, sizeof(void *)));
     API(ActiveClusters__ActiveClustersByClusterAttributeEntry) *scope = NULL;
     for (size_t i = 0; i < count; i++) {
         if (scope == NULL || strcmp(scope->key, attributes[i].scope) != 0) {
             scope = message_new(
                 arena, API_TYPE(active_clusters__active_clusters_by_cluster_attribute_entry));
             scope->key = (char *)attributes[i].scope;
-            scope->value = message_new(arena, API_TYPE(cluster_attribute_scope));
-            scope->value->cluster_attributes = arena_zalloc(arena, count, sizeof(void *));
+            scope->value =
+                API_NEW(arena, cluster_attribute_scope,
+                        .cluster_attributes = arena_zalloc(arena, count, sizeof(void *)));
             size_t at = active->n_active_clusters_by_cluster_attribute++;
             active->active_clusters_by_cluster_attribute[at] = scope;
         }
         API(ClusterAttributeScope__ClusterAttributesEntry) *entry =
             message_new(arena, API_TYPE(cluster_attribute_scope__cluster_attributes_entry));
         entry->key = (char *)attributes[i].name;
-        entry->value = message_new(arena, API_TYPE(active_cluster_info));
-        entry->value->active_cluster_name = (char *)attributes[i].cluster;
+        entry->value = API_NEW(arena, active_cluster_info,
+                               .active_cluster_name = (char *)attributes[i].cluster);
         scope->value->cluster_attributes[scope->value->n_cluster_attributes++] = entry;
     }
     return active;
@@ -113,8 +116,8 @@ make_global(API(RegisterDomainRequest) *request, const struct load_registration 
     request->n_clusters = registration->cluster_count;
     request->clusters = arena_zalloc(arena, registration->cluster_count, sizeof(void *));
     for (unsigned i = 0; i < registration->cluster_count; i++) {
-        request->clusters[i] = message_new(arena, API_TYPE(cluster_replication_configuration));
-        request->clusters[i]->cluster_name = arena_format(arena, "cluster%u", i);
+        request->clusters[i] = API_NEW(arena, cluster_replication_configuration,
+                                       .cluster_name = arena_format(arena, "cluster%u", i));
     }
     if (registration->attribute_count > 0)
         request->active_clusters =
@@ -125,23 +128,21 @@ struct error *
 load_register(struct load_call *call, const struct load_registration *registration)
 {
     API(RegisterDomainRequest) *request =
-        message_new(call->arena, API_TYPE(register_domain_request));
-    request->name = (char *)registration->name;
-    request->workflow_execution_retention_period = presence_make_duration(call->arena, DAY);
+        API_NEW(call->arena, register_domain_request, .name = (char *)registration->name,
+                .workflow_execution_retention_period = presence_make_duration(call->arena, DAY));
     if (registration->is_global)
         make_global(request, registration, call->arena);
-    API(RegisterDomainResponse) *response = NULL;
-    return SEND(call, "RegisterDomain", &request->base, register_domain_response, &response);
+    return load_send(call, request, NULL);
 }
 
 /* An update that names its fields. */
 static API(UpdateDomainRequest) *
 make_update(struct arena *arena, const char *name, const char *path)
 {
-    API(UpdateDomainRequest) *request = message_new(arena, API_TYPE(update_domain_request));
-    request->name = (char *)name;
-    request->update_mask = message_new(arena, GOOGLE_TYPE(field_mask));
-    request->update_mask->paths = arena_zalloc(arena, 2, sizeof(char *));
+    API(UpdateDomainRequest) *request =
+        API_NEW(arena, update_domain_request, .name = (char *)name,
+                .update_mask =
+                    GOOGLE_NEW(arena, field_mask, .paths = arena_zalloc(arena, 2, sizeof(char *))));
     request->update_mask->paths[request->update_mask->n_paths++] = (char *)path;
     return request;
 }
@@ -151,8 +152,7 @@ load_describe_as(struct load_call *call, const char *name, uint32_t sequence)
 {
     API(UpdateDomainRequest) *request = make_update(call->arena, name, "description");
     request->description = arena_format(call->arena, "%u", sequence);
-    API(UpdateDomainResponse) *response = NULL;
-    return SEND(call, "UpdateDomain", &request->base, update_domain_response, &response);
+    return load_send(call, request, NULL);
 }
 
 uint32_t
@@ -166,13 +166,13 @@ load_sequence(const API(Domain) *domain)
 struct error *
 load_describe(struct load_call *call, const char *name, API(Domain) **domain)
 {
-    API(DescribeDomainRequest) *request =
-        message_new(call->arena, API_TYPE(describe_domain_request));
-    request->describe_by_case = API_VALUE(DESCRIBE_DOMAIN_REQUEST__DESCRIBE_BY_NAME);
-    request->name = (char *)name;
     API(DescribeDomainResponse) *response = NULL;
     struct error *err =
-        SEND(call, "DescribeDomain", &request->base, describe_domain_response, &response);
+        load_send(call,
+                  API_NEW(call->arena, describe_domain_request,
+                          .describe_by_case = API_VALUE(DESCRIBE_DOMAIN_REQUEST__DESCRIBE_BY_NAME),
+                          .name = (char *)name),
+                  &response);
     if (err == NULL)
         *domain = response->domain;
     return err;
@@ -182,12 +182,11 @@ struct error *
 load_list(struct load_call *call, void (*visit)(void *context, const char *name, uint32_t sequence),
           void *context)
 {
-    API(ListDomainsRequest) *request = message_new(call->arena, API_TYPE(list_domains_request));
-    request->page_size = PAGE_SIZE;
+    API(ListDomainsRequest) *request =
+        API_NEW(call->arena, list_domains_request, .page_size = PAGE_SIZE);
     do {
         API(ListDomainsResponse) *response = NULL;
-        struct error *err =
-            SEND(call, "ListDomains", &request->base, list_domains_response, &response);
+        struct error *err = load_send(call, request, &response);
         if (err != NULL)
             return err;
         for (size_t i = 0; i < response->n_domains; i++)
@@ -209,8 +208,7 @@ failover_by_update(struct load_call *call, const struct load_failover *failover,
     if (failover->attribute != NULL && failover->cluster != NULL)
         request->update_mask->paths[request->update_mask->n_paths++] = "active_clusters";
     API(UpdateDomainResponse) *response = NULL;
-    struct error *err =
-        SEND(call, "UpdateDomain", &request->base, update_domain_response, &response);
+    struct error *err = load_send(call, request, &response);
     if (err == NULL)
         *domain = response->domain;
     return err;
@@ -223,16 +221,14 @@ load_failover(struct load_call *call, const struct load_failover *failover, API(
     if (failover->by_update)
         return failover_by_update(call, failover, domain);
     API(FailoverDomainRequest) *request =
-        message_new(call->arena, API_TYPE(failover_domain_request));
-    request->domain_name = (char *)failover->name;
-    request->domain_active_cluster_name = presence_make_text(failover->cluster);
+        API_NEW(call->arena, failover_domain_request, .domain_name = (char *)failover->name,
+                .domain_active_cluster_name = presence_make_text(failover->cluster));
     if (failover->attribute != NULL)
         request->active_clusters = load_make_attributes(call->arena, failover->attribute, 1);
     if (failover->timeout > 0)
         request->failover_timeout = presence_make_duration(call->arena, failover->timeout);
     API(FailoverDomainResponse) *response = NULL;
-    struct error *err =
-        SEND(call, "FailoverDomain", &request->base, failover_domain_response, &response);
+    struct error *err = load_send(call, request, &response);
     if (err == NULL)
         *domain = response->domain;
     return err;
@@ -241,20 +237,14 @@ load_failover(struct load_call *call, const struct load_failover *failover, API(
 struct error *
 load_deprecate(struct load_call *call, const char *name)
 {
-    API(DeprecateDomainRequest) *request =
-        message_new(call->arena, API_TYPE(deprecate_domain_request));
-    request->name = (char *)name;
-    API(DeprecateDomainResponse) *response = NULL;
-    return SEND(call, "DeprecateDomain", &request->base, deprecate_domain_response, &response);
+    return load_send(call, API_NEW(call->arena, deprecate_domain_request, .name = (char *)name),
+                     NULL);
 }
 
 struct error *
 load_delete(struct load_call *call, const char *name)
 {
-    API(DeleteDomainRequest) *request = message_new(call->arena, API_TYPE(delete_domain_request));
-    request->name = (char *)name;
-    API(DeleteDomainResponse) *response = NULL;
-    return SEND(call, "DeleteDomain", &request->base, delete_domain_response, &response);
+    return load_send(call, API_NEW(call->arena, delete_domain_request, .name = (char *)name), NULL);
 }
 
 static void
@@ -271,15 +261,13 @@ load_list_failovers(struct load_call *call, const char *domain_id,
                     void *context)
 {
     API(ListFailoverHistoryRequest) *request =
-        message_new(call->arena, API_TYPE(list_failover_history_request));
-    request->filters = message_new(call->arena, API_TYPE(list_failover_history_request_filters));
-    request->filters->domain_id = (char *)domain_id;
-    request->pagination = message_new(call->arena, API_TYPE(pagination_options));
-    request->pagination->page_size = HISTORY_PAGE;
+        API_NEW(call->arena, list_failover_history_request,
+                .filters = API_NEW(call->arena, list_failover_history_request_filters,
+                                   .domain_id = (char *)domain_id),
+                .pagination = API_NEW(call->arena, pagination_options, .page_size = HISTORY_PAGE));
     do {
         API(ListFailoverHistoryResponse) *response = NULL;
-        struct error *err = SEND(call, "ListFailoverHistory", &request->base,
-                                 list_failover_history_response, &response);
+        struct error *err = load_send(call, request, &response);
         if (err != NULL)
             return err;
         for (size_t i = 0; i < response->n_failover_events; i++)
@@ -292,12 +280,9 @@ load_list_failovers(struct load_call *call, const char *domain_id,
 struct error *
 load_count_dead_letters(struct load_call *call, uint64_t *count)
 {
-    ADMIN(CountDLQMessagesRequest) *request =
-        message_new(call->arena, ADMIN_TYPE(count_dlqmessages_request));
     ADMIN(CountDLQMessagesResponse) *response = NULL;
-    struct error *err = rpc_client_call(call->clients->client[call->host],
-                                        ADMIN_API "CountDLQMessages", &request->base, call->arena,
-                                        ADMIN_TYPE(count_dlqmessages_response), &response);
+    struct error *err =
+        load_send(call, ADMIN_NEW(call->arena, count_dlqmessages_request), &response);
     if (err == NULL)
         *count = (uint64_t)response->domain;
     return err;
@@ -306,9 +291,8 @@ load_count_dead_letters(struct load_call *call, uint64_t *count)
 struct error *
 load_merge_dead_letters(struct load_call *call)
 {
-    ADMIN(MergeDLQMessagesRequest) *request =
-        message_new(call->arena, ADMIN_TYPE(merge_dlqmessages_request));
-    request->type = ADMIN_VALUE(DLQTYPE__DLQ_TYPE_DOMAIN);
+    ADMIN(MergeDLQMessagesRequest) *request = ADMIN_NEW(
+        call->arena, merge_dlqmessages_request, .type = ADMIN_VALUE(DLQTYPE__DLQ_TYPE_DOMAIN));
     ADMIN(MergeDLQMessagesResponse) *response = NULL;
     return rpc_client_call(call->clients->client[call->host], ADMIN_API "MergeDLQMessages",
                            &request->base, call->arena, ADMIN_TYPE(merge_dlqmessages_response),

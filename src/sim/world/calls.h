@@ -25,11 +25,11 @@ struct load_call {
     size_t header_count;
 };
 
-/* Any call, by its path. */
-must_use struct error *load_send(struct load_call *call, const char *path,
-                                 const ProtobufCMessage *request,
-                                 const ProtobufCMessageDescriptor *type,
-                                 ProtobufCMessage **response);
+/* Any call: that of the method that takes this request. NULL for a response that nobody reads. */
+#define load_send(call, request, response)                                                         \
+    load_send_at((call), &(request)->base, (ProtobufCMessage **)(response))
+must_use struct error *load_send_at(struct load_call *call, const ProtobufCMessage *request,
+                                    ProtobufCMessage **response);
 
 /* One attribute of an active-active domain, and the cluster that is (to be) active for it. */
 struct load_attribute {

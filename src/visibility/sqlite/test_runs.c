@@ -40,10 +40,8 @@ test_run_id(uint64_t number, struct arena *arena)
 static GOOGLE(Timestamp) *
 timestamp(int64_t ns, struct arena *arena)
 {
-    GOOGLE(Timestamp) *time = message_new(arena, GOOGLE_TYPE(timestamp));
-    time->seconds = ns / NS_PER_S;
-    time->nanos = (int32_t)(ns % NS_PER_S);
-    return time;
+    return GOOGLE_NEW(arena, timestamp, .seconds = ns / NS_PER_S,
+                      .nanos = (int32_t)(ns % NS_PER_S));
 }
 
 static void
@@ -52,8 +50,9 @@ add_attribute(API(SearchAttributes) *attributes, const char *name, const char *j
 {
     API(SearchAttributes__IndexedFieldsEntry) *entry =
         message_new(arena, API_TYPE(search_attributes__indexed_fields_entry));
-    API(Payload) *payload = message_new(arena, API_TYPE(payload));
-    payload->data = (ProtobufCBinaryData){.len = strlen(json), .data = (uint8_t *)(uintptr_t)json};
+    API(Payload) *payload = API_NEW(
+        arena, payload,
+        .data = (ProtobufCBinaryData){.len = strlen(json), .data = (uint8_t *)(uintptr_t)json});
     entry->key = arena_text(arena, name);
     entry->value = payload;
     attributes->indexed_fields[attributes->n_indexed_fields++] = entry;
@@ -62,8 +61,8 @@ add_attribute(API(SearchAttributes) *attributes, const char *name, const char *j
 static API(SearchAttributes) *
 search_attributes(uint64_t number, struct arena *arena)
 {
-    API(SearchAttributes) *attributes = message_new(arena, API_TYPE(search_attributes));
-    attributes->indexed_fields = arena_zalloc(arena, 2, sizeof(void *));
+    API(SearchAttributes) *attributes =
+        API_NEW(arena, search_attributes, .indexed_fields = arena_zalloc(arena, 2, sizeof(void *)));
     add_attribute(attributes, "CustomIntField", arena_format(arena, "%" PRIu64, number / 10 % 10),
                   arena);
     add_attribute(attributes, "CustomKeywordField",
@@ -83,13 +82,15 @@ close_info(API(WorkflowExecutionInfo) *info, const struct test_run *run, struct 
 struct visibility_change
 test_run_change(const struct test_run *run, struct arena *arena)
 {
-    API(WorkflowExecutionInfo) *info = message_new(arena, API_TYPE(workflow_execution_info));
-    info->workflow_execution = message_new(arena, API_TYPE(workflow_execution));
-    info->workflow_execution->workflow_id = arena_format(arena, "order-%" PRIu64, run->number);
-    info->workflow_execution->run_id = arena_text(arena, test_run_id(run->number, arena));
-    info->type = message_new(arena, API_TYPE(workflow_type));
-    info->type->name = arena_format(arena, "type-%" PRIu64, run->number / 3 % 10);
-    info->start_time = timestamp(TEST_START + (int64_t)run->number * NS_PER_MS, arena);
+    API(WorkflowExecutionInfo) *info =
+        API_NEW(arena, workflow_execution_info,
+                .workflow_execution =
+                    API_NEW(arena, workflow_execution,
+                            .workflow_id = arena_format(arena, "order-%" PRIu64, run->number),
+                            .run_id = arena_text(arena, test_run_id(run->number, arena))),
+                .type = API_NEW(arena, workflow_type,
+                                .name = arena_format(arena, "type-%" PRIu64, run->number / 3 % 10)),
+                .start_time = timestamp(TEST_START + (int64_t)run->number * NS_PER_MS, arena));
     info->execution_time = info->start_time;
     info->update_time = info->start_time;
     info->task_list = arena_text(arena, "orders");

@@ -25,7 +25,7 @@ time_of(struct arena *arena, int64_t milliseconds)
 static API(SearchAttributes) *
 fields_of(struct arena *arena, const struct sample_run *run)
 {
-    API(SearchAttributes) *fields = message_new(arena, API_TYPE(search_attributes));
+    API(SearchAttributes) *fields = API_NEW(arena, search_attributes);
     fields->indexed_fields =
         arena_zalloc(arena, SAMPLE_FIELDS_MAX, sizeof fields->indexed_fields[0]);
     for (size_t i = 0; i < SAMPLE_FIELDS_MAX && run->fields[i].key != NULL; i++) {
@@ -45,12 +45,10 @@ policy_of(struct arena *arena, const struct sample_run *run)
 {
     if (run->cluster_attribute == NULL)
         return NULL;
-    API(ActiveClusterSelectionPolicy) *policy =
-        message_new(arena, API_TYPE(active_cluster_selection_policy));
-    policy->cluster_attribute = message_new(arena, API_TYPE(cluster_attribute));
-    policy->cluster_attribute->scope = arena_text(arena, "region");
-    policy->cluster_attribute->name = arena_text(arena, run->cluster_attribute);
-    return policy;
+    return API_NEW(arena, active_cluster_selection_policy,
+                   .cluster_attribute =
+                       API_NEW(arena, cluster_attribute, .scope = arena_text(arena, "region"),
+                               .name = arena_text(arena, run->cluster_attribute)));
 }
 
 static void
@@ -72,18 +70,19 @@ set_times(API(WorkflowExecutionInfo) *info, struct arena *arena, const struct sa
 struct visibility_change
 sample_change(struct arena *arena, const struct sample_run *run)
 {
-    API(WorkflowExecutionInfo) *info = message_new(arena, API_TYPE(workflow_execution_info));
-    info->workflow_execution = message_new(arena, API_TYPE(workflow_execution));
-    info->workflow_execution->workflow_id =
-        arena_text(arena, text_or(run->workflow_id, "workflow"));
-    info->workflow_execution->run_id = arena_text(arena, run->run_id);
-    info->type = message_new(arena, API_TYPE(workflow_type));
-    info->type->name = arena_text(arena, text_or(run->type, "type"));
-    info->task_list = arena_text(arena, text_or(run->task_list, "list"));
-    info->is_cron = run->cron_schedule != NULL;
-    info->cron_schedule = arena_text(arena, text_or(run->cron_schedule, ""));
-    info->search_attributes = fields_of(arena, run);
-    info->active_cluster_selection_policy = policy_of(arena, run);
+    API(WorkflowExecutionInfo) *info =
+        API_NEW(arena, workflow_execution_info,
+                .workflow_execution =
+                    API_NEW(arena, workflow_execution,
+                            .workflow_id = arena_text(arena, text_or(run->workflow_id, "workflow")),
+                            .run_id = arena_text(arena, run->run_id)),
+                .type = API_NEW(arena, workflow_type,
+                                .name = arena_text(arena, text_or(run->type, "type"))),
+                .task_list = arena_text(arena, text_or(run->task_list, "list")),
+                .is_cron = run->cron_schedule != NULL,
+                .cron_schedule = arena_text(arena, text_or(run->cron_schedule, "")),
+                .search_attributes = fields_of(arena, run),
+                .active_cluster_selection_policy = policy_of(arena, run));
     set_times(info, arena, run);
     return (struct visibility_change){
         .shard = run->shard,

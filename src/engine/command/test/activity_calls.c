@@ -21,17 +21,14 @@ activity_attributes(API(Decision) *decision)
 API(Decision) *
 activity_decision(struct fixture *fixture, const char *id, struct activity_timeouts timeouts)
 {
-    API(Decision) *decision = FIXTURE_DECISION(fixture, SCHEDULE_ACTIVITY_TASK);
-    API(ScheduleActivityTaskDecisionAttributes) *attributes = activity_attributes(decision);
-    attributes->activity_id = arena_text(fixture->arena, id);
-    attributes->activity_type = message_new(fixture->arena, API_TYPE(activity_type));
-    attributes->activity_type->name = (char *)"act";
-    attributes->input = fixture_payload(fixture, "input");
-    attributes->schedule_to_close_timeout = maybe_duration(fixture, timeouts.schedule_to_close);
-    attributes->schedule_to_start_timeout = maybe_duration(fixture, timeouts.schedule_to_start);
-    attributes->start_to_close_timeout = maybe_duration(fixture, timeouts.start_to_close);
-    attributes->heartbeat_timeout = maybe_duration(fixture, timeouts.heartbeat);
-    return decision;
+    return API_DECISION(
+        fixture->arena, schedule_activity_task, .activity_id = arena_text(fixture->arena, id),
+        .activity_type = API_NEW(fixture->arena, activity_type, .name = "act"),
+        .input = fixture_payload(fixture, "input"),
+        .schedule_to_close_timeout = maybe_duration(fixture, timeouts.schedule_to_close),
+        .schedule_to_start_timeout = maybe_duration(fixture, timeouts.schedule_to_start),
+        .start_to_close_timeout = maybe_duration(fixture, timeouts.start_to_close),
+        .heartbeat_timeout = maybe_duration(fixture, timeouts.heartbeat));
 }
 
 API(Decision) *
@@ -40,11 +37,10 @@ retried_activity_decision(struct fixture *fixture, const char *id, int32_t attem
 {
     API(Decision) *decision = activity_decision(
         fixture, id, (struct activity_timeouts){.schedule_to_close = 50, .heartbeat = 20});
-    API(RetryPolicy) *policy = message_new(fixture->arena, API_TYPE(retry_policy));
-    policy->initial_interval = fixture_duration(fixture, 2);
-    policy->backoff_coefficient = 2;
-    policy->maximum_attempts = attempts;
-    policy->expiration_interval = maybe_duration(fixture, expiration);
+    API(RetryPolicy) *policy =
+        API_NEW(fixture->arena, retry_policy, .initial_interval = fixture_duration(fixture, 2),
+                .backoff_coefficient = 2, .maximum_attempts = attempts,
+                .expiration_interval = maybe_duration(fixture, expiration));
     activity_attributes(decision)->retry_policy = policy;
     return decision;
 }
@@ -52,18 +48,14 @@ retried_activity_decision(struct fixture *fixture, const char *id, int32_t attem
 API(Decision) *
 cancel_activity_decision(struct fixture *fixture, const char *id)
 {
-    API(Decision) *decision = FIXTURE_DECISION(fixture, REQUEST_CANCEL_ACTIVITY_TASK);
-    decision->request_cancel_activity_task_decision_attributes->activity_id =
-        arena_text(fixture->arena, id);
-    return decision;
+    return API_DECISION(fixture->arena, request_cancel_activity_task,
+                        .activity_id = arena_text(fixture->arena, id));
 }
 
 API(Decision) *
 cancel_timer_decision(struct fixture *fixture, const char *id)
 {
-    API(Decision) *decision = FIXTURE_DECISION(fixture, CANCEL_TIMER);
-    decision->cancel_timer_decision_attributes->timer_id = arena_text(fixture->arena, id);
-    return decision;
+    return API_DECISION(fixture->arena, cancel_timer, .timer_id = arena_text(fixture->arena, id));
 }
 
 /* ---- starts ---- */
@@ -149,12 +141,12 @@ calls_fail(struct fixture *fixture, struct task_name task, const char *reason)
 {
     struct report_context call = {.report = {.task = task, .identity = "worker"},
                                   .decide = command_fail_activity};
-    API(Failure) *failure = message_new(fixture->arena, API_TYPE(failure));
-    failure->reason = (char *)reason;
-    failure->details = presence_make_bytes(slice_text("details"));
-    failure->options = message_new(fixture->arena, API_TYPE(failure_options));
-    failure->options->failure_category = API_VALUE(FAILURE_CATEGORY__FAILURE_CATEGORY_FATAL);
-    failure->options->next_retry_interval = fixture_duration(fixture, 7);
+    API(Failure) *failure = API_NEW(
+        fixture->arena, failure, .reason = (char *)reason,
+        .details = presence_make_bytes(slice_text("details")),
+        .options = API_NEW(fixture->arena, failure_options,
+                           .failure_category = API_VALUE(FAILURE_CATEGORY__FAILURE_CATEGORY_FATAL),
+                           .next_retry_interval = fixture_duration(fixture, 7)));
     call.report.failure = failure;
     return fixture_step(fixture, decide_report, &call);
 }

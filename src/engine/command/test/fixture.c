@@ -18,15 +18,12 @@ find_domain(const void *context, const char *name)
 STORED(DomainRecord) *
 fixture_domain_record(struct fixture *fixture)
 {
-    STORED(DomainRecord) *record = message_new(fixture->arena, STORED_TYPE(domain_record));
-    record->format = DOMAIN_RECORD_FORMAT;
-    record->domain = message_new(fixture->arena, API_TYPE(domain));
-    record->domain->id = (char *)DOMAIN_ID;
-    record->domain->name = (char *)"orders";
-    record->domain->status = API_VALUE(DOMAIN_STATUS__DOMAIN_STATUS_REGISTERED);
-    record->domain->workflow_execution_retention_period =
-        fixture_duration(fixture, (int64_t)3 * 86400);
-    return record;
+    return STORED_NEW(fixture->arena, domain_record, .format = DOMAIN_RECORD_FORMAT,
+                      .domain =
+                          API_NEW(fixture->arena, domain, .id = (char *)DOMAIN_ID, .name = "orders",
+                                  .status = API_VALUE(DOMAIN_STATUS__DOMAIN_STATUS_REGISTERED),
+                                  .workflow_execution_retention_period =
+                                      fixture_duration(fixture, (int64_t)3 * 86400)));
 }
 
 void
@@ -199,9 +196,9 @@ static void
 keep_current(struct fixture *fixture)
 {
     const STORED(RunRecord) *core = fixture_run(fixture)->core;
-    STORED(CurrentRecord) *current = message_new(fixture->arena, STORED_TYPE(current_record));
-    current->run_id = arena_text(fixture->arena, core->run_id);
-    current->create_request_id = arena_text(fixture->arena, core->create_request_id);
+    STORED(CurrentRecord) *current = STORED_NEW(
+        fixture->arena, current_record, .run_id = arena_text(fixture->arena, core->run_id),
+        .create_request_id = arena_text(fixture->arena, core->create_request_id));
     if (core->chain_request_id[0] != '\0') {
         current->chain_request_id = arena_text(fixture->arena, core->chain_request_id);
         current->chain_run_id = arena_text(fixture->arena, core->first_execution_run_id);

@@ -15,6 +15,7 @@
 
 #include "base/test.h"
 #include "engine/command/command.h"
+#include "wire/message.h"
 
 #define FIXTURE_SECOND   ((int64_t)1000000000)
 #define FIXTURE_RUNS_MAX 8
@@ -156,8 +157,6 @@ must_use struct error *fixture_fail_decision_with(struct fixture *fixture,
 
 /* A decision of this kind (an arm of Decision), its attributes there and all unset. */
 API(Decision) *fixture_decision(struct fixture *fixture, API(Decision__AttributesCase) kind);
-#define FIXTURE_DECISION(fixture, name)                                                            \
-    fixture_decision((fixture), API_VALUE(DECISION__ATTRIBUTES_##name##_DECISION_ATTRIBUTES))
 API(Decision) *fixture_complete_run(struct fixture *fixture);
 API(Decision) *fixture_fail_run(struct fixture *fixture, const char *reason);
 API(Decision) *fixture_cancel_run(struct fixture *fixture);

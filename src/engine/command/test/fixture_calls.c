@@ -22,8 +22,9 @@ fixture_duration(struct fixture *fixture, int64_t seconds)
 API(Payload) *
 fixture_payload(struct fixture *fixture, const char *text)
 {
-    API(Payload) *payload = message_new(fixture->arena, API_TYPE(payload));
-    payload->data = presence_make_bytes(slice_text(arena_text(fixture->arena, text)));
+    API(Payload) *payload =
+        API_NEW(fixture->arena, payload,
+                .data = presence_make_bytes(slice_text(arena_text(fixture->arena, text))));
     return payload;
 }
 
@@ -37,22 +38,16 @@ fixture_payload_text(struct fixture *fixture, const API(Payload) *payload)
 API(StartWorkflowExecutionRequest) *
 fixture_start_request(struct fixture *fixture)
 {
-    API(StartWorkflowExecutionRequest) *request =
-        message_new(fixture->arena, API_TYPE(start_workflow_execution_request));
-    request->domain = (char *)"orders";
-    request->workflow_id = (char *)"wf";
-    request->workflow_type = message_new(fixture->arena, API_TYPE(workflow_type));
-    request->workflow_type->name = (char *)"type";
-    request->task_list = message_new(fixture->arena, API_TYPE(task_list));
-    request->task_list->name = (char *)"list";
-    request->task_list->kind = API_VALUE(TASK_LIST_KIND__TASK_LIST_KIND_NORMAL);
-    request->execution_start_to_close_timeout = fixture_duration(fixture, 100);
-    request->task_start_to_close_timeout = fixture_duration(fixture, 10);
-    request->identity = (char *)"client";
-    request->request_id = fixture_request_id(fixture);
-    request->workflow_id_reuse_policy =
-        API_VALUE(WORKFLOW_ID_REUSE_POLICY__WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE);
-    return request;
+    return API_NEW(
+        fixture->arena, start_workflow_execution_request, .domain = "orders", .workflow_id = "wf",
+        .workflow_type = API_NEW(fixture->arena, workflow_type, .name = "type"),
+        .task_list = API_NEW(fixture->arena, task_list, .name = "list",
+                             .kind = API_VALUE(TASK_LIST_KIND__TASK_LIST_KIND_NORMAL)),
+        .execution_start_to_close_timeout = fixture_duration(fixture, 100),
+        .task_start_to_close_timeout = fixture_duration(fixture, 10), .identity = "client",
+        .request_id = fixture_request_id(fixture),
+        .workflow_id_reuse_policy =
+            API_VALUE(WORKFLOW_ID_REUSE_POLICY__WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE));
 }
 
 /* ---- clients ---- */
@@ -101,10 +96,9 @@ fixture_signal_with_start(struct fixture *fixture,
                           const API(StartWorkflowExecutionRequest) *request, const char *name)
 {
     API(SignalWithStartWorkflowExecutionRequest) *signal =
-        message_new(fixture->arena, API_TYPE(signal_with_start_workflow_execution_request));
-    signal->start_request = (API(StartWorkflowExecutionRequest) *)request;
-    signal->signal_name = (char *)name;
-    signal->signal_input = fixture_payload(fixture, name);
+        API_NEW(fixture->arena, signal_with_start_workflow_execution_request,
+                .start_request = (API(StartWorkflowExecutionRequest) *)request,
+                .signal_name = (char *)name, .signal_input = fixture_payload(fixture, name));
     return start(fixture, &(struct start_command){.request = request, .signal = signal});
 }
 
@@ -118,11 +112,9 @@ struct error *
 fixture_signal(struct fixture *fixture, const char *name, const char *request_id)
 {
     API(SignalWorkflowExecutionRequest) *request =
-        message_new(fixture->arena, API_TYPE(signal_workflow_execution_request));
-    request->signal_name = (char *)name;
-    request->signal_input = fixture_payload(fixture, name);
-    request->identity = (char *)"client";
-    request->request_id = (char *)request_id;
+        API_NEW(fixture->arena, signal_workflow_execution_request, .signal_name = (char *)name,
+                .signal_input = fixture_payload(fixture, name), .identity = "client",
+                .request_id = (char *)request_id);
     return fixture_step(fixture, decide_signal, request);
 }
 
@@ -136,10 +128,8 @@ struct error *
 fixture_request_cancel(struct fixture *fixture, const char *request_id)
 {
     API(RequestCancelWorkflowExecutionRequest) *request =
-        message_new(fixture->arena, API_TYPE(request_cancel_workflow_execution_request));
-    request->identity = (char *)"client";
-    request->cause = (char *)"enough";
-    request->request_id = (char *)request_id;
+        API_NEW(fixture->arena, request_cancel_workflow_execution_request, .identity = "client",
+                .cause = "enough", .request_id = (char *)request_id);
     return fixture_step(fixture, decide_request_cancel, request);
 }
 
@@ -153,10 +143,8 @@ struct error *
 fixture_terminate(struct fixture *fixture)
 {
     API(TerminateWorkflowExecutionRequest) *request =
-        message_new(fixture->arena, API_TYPE(terminate_workflow_execution_request));
-    request->reason = (char *)"reason";
-    request->details = fixture_payload(fixture, "details");
-    request->identity = (char *)"client";
+        API_NEW(fixture->arena, terminate_workflow_execution_request, .reason = "reason",
+                .details = fixture_payload(fixture, "details"), .identity = "client");
     return fixture_step(fixture, decide_terminate, request);
 }
 
@@ -247,10 +235,7 @@ fixture_decision_name(const struct fixture *fixture)
 API(RespondDecisionTaskCompletedRequest) *
 fixture_completion(struct fixture *fixture)
 {
-    API(RespondDecisionTaskCompletedRequest) *request =
-        message_new(fixture->arena, API_TYPE(respond_decision_task_completed_request));
-    request->identity = (char *)"worker";
-    return request;
+    return API_NEW(fixture->arena, respond_decision_task_completed_request, .identity = "worker");
 }
 
 struct complete_call {
@@ -309,10 +294,8 @@ struct error *
 fixture_fail_decision_with(struct fixture *fixture, API(DecisionTaskFailedCause) cause)
 {
     API(RespondDecisionTaskFailedRequest) *request =
-        message_new(fixture->arena, API_TYPE(respond_decision_task_failed_request));
-    request->identity = (char *)"worker";
-    request->details = fixture_payload(fixture, "broken");
-    request->cause = cause;
+        API_NEW(fixture->arena, respond_decision_task_failed_request, .identity = "worker",
+                .details = fixture_payload(fixture, "broken"), .cause = cause);
     struct fail_call call = {.task = fixture_decision_name(fixture), .request = request};
     return fixture_step(fixture, decide_fail_decision, &call);
 }

@@ -77,16 +77,15 @@ make_policy(struct fixture *fixture, const struct model_policy *model)
 {
     if (!model->is_set)
         return NULL;
-    API(RetryPolicy) *policy = message_new(fixture->arena, API_TYPE(retry_policy));
-    policy->initial_interval = fixture_duration(fixture, model->initial);
-    policy->maximum_interval = fixture_duration(fixture, model->maximum);
-    policy->expiration_interval = fixture_duration(fixture, model->expiration);
-    policy->backoff_coefficient = model->coefficient;
-    policy->maximum_attempts = model->attempts;
-    policy->non_retryable_error_reasons = arena_zalloc(fixture->arena, 2, sizeof(char *));
+    API(RetryPolicy) *policy = API_NEW(
+        fixture->arena, retry_policy, .initial_interval = fixture_duration(fixture, model->initial),
+        .maximum_interval = fixture_duration(fixture, model->maximum),
+        .expiration_interval = fixture_duration(fixture, model->expiration),
+        .backoff_coefficient = model->coefficient, .maximum_attempts = model->attempts,
+        .non_retryable_error_reasons = arena_zalloc(fixture->arena, 2, sizeof(char *)));
     size_t count = 0;
     if (model->boom_is_final)
-        policy->non_retryable_error_reasons[count++] = (char *)"boom";
+        policy->non_retryable_error_reasons[count++] = "boom";
     if (model->start_is_final)
         policy->non_retryable_error_reasons[count++] =
             (char *)"cadenceInternal:Timeout SCHEDULE_TO_START";

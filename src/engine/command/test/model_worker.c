@@ -68,12 +68,9 @@ world_complete_decision(struct world *world)
     int64_t sticky_timeout = world_one_in(world, 3) ? 5 : 0;
     if (sticky_timeout != 0) {
         request->sticky_attributes =
-            message_new(fixture->arena, API_TYPE(sticky_execution_attributes));
-        request->sticky_attributes->worker_task_list =
-            message_new(fixture->arena, API_TYPE(task_list));
-        request->sticky_attributes->worker_task_list->name = (char *)"sticky";
-        request->sticky_attributes->schedule_to_start_timeout =
-            fixture_duration(fixture, sticky_timeout);
+            API_NEW(fixture->arena, sticky_execution_attributes,
+                    .worker_task_list = API_NEW(fixture->arena, task_list, .name = "sticky"),
+                    .schedule_to_start_timeout = fixture_duration(fixture, sticky_timeout));
     }
     world_say(world, "complete the decision");
     size_t runs = fixture->run_count;
