@@ -4,7 +4,7 @@
 
 #include "base/test.h"
 #include "fiber/clock.h"
-#include "fiber/linux/linux.h"
+#include "fiber/linux/test_loops.h"
 #include "net/client.h"
 #include "rpc/over_grpc.h"
 #include "store/memory/memory.h"
@@ -98,8 +98,7 @@ registration(struct fixture *fixture, const char *name)
 
 #define DOMAIN_API "/uber.cadence.api.v1.DomainAPI/"
 
-static void
-registers_and_describes(void *argument)
+LOOP_TEST(api, a_domain_is_registered_and_described_by_name_and_id, 2, "D-001", "D-013")
 {
     struct fixture fixture;
     fixture_open(&fixture);
@@ -133,13 +132,7 @@ registers_and_describes(void *argument)
     fixture_close(&fixture);
 }
 
-TEST(api, a_domain_is_registered_and_described_by_name_and_id, "D-001", "D-013")
-{
-    linux_run(&(struct linux_options){.loops = 2}, registers_and_describes, NULL);
-}
-
-static void
-pages(void *argument)
+LOOP_TEST(api, a_list_is_paged_and_ends_without_a_token, 1, "D-015")
 {
     struct fixture fixture;
     fixture_open(&fixture);
@@ -172,13 +165,7 @@ pages(void *argument)
     fixture_close(&fixture);
 }
 
-TEST(api, a_list_is_paged_and_ends_without_a_token, "D-015")
-{
-    linux_run(&(struct linux_options){.loops = 1}, pages, NULL);
-}
-
-static void
-refuses(void *argument)
+LOOP_TEST(api, what_is_unknown_or_malformed_is_refused_in_words_that_name_it, 1)
 {
     struct fixture fixture;
     fixture_open(&fixture);
@@ -200,13 +187,7 @@ refuses(void *argument)
     fixture_close(&fixture);
 }
 
-TEST(api, what_is_unknown_or_malformed_is_refused_in_words_that_name_it)
-{
-    linux_run(&(struct linux_options){.loops = 1}, refuses, NULL);
-}
-
-static void
-health(void *argument)
+LOOP_TEST(api, health_follows_the_phase_of_the_server_and_is_counted, 1)
 {
     struct fixture fixture;
     fixture_open(&fixture);
@@ -228,9 +209,4 @@ health(void *argument)
                                             "Calls that arrived.", labels)),
               2);
     fixture_close(&fixture);
-}
-
-TEST(api, health_follows_the_phase_of_the_server_and_is_counted)
-{
-    linux_run(&(struct linux_options){.loops = 1}, health, NULL);
 }

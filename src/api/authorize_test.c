@@ -248,8 +248,7 @@ grants_at(struct scene *scene, long long issued, long long expires)
                         now + expires);
 }
 
-static void
-bad_tokens(struct fixture *fixture)
+SERVER_TEST(authorize, only_a_token_that_is_signed_and_of_now_counts, "J-022")
 {
     struct scene scene;
     scene_open(&scene, fixture);
@@ -290,15 +289,9 @@ bad_tokens(struct fixture *fixture)
     scene_close(&scene);
 }
 
-TEST(authorize, only_a_token_that_is_signed_and_of_now_counts, "J-022")
-{
-    fixture_run(bad_tokens);
-}
-
 /* --- a set of keys, and members of the token's own ---- */
 
-static void
-key_set(struct fixture *fixture)
+SERVER_TEST(authorize, tokens_of_a_provider_are_checked_with_its_keys)
 {
     struct arena *arena = fixture->arena;
     struct scene scene;
@@ -328,14 +321,8 @@ key_set(struct fixture *fixture)
     scene_close(&scene);
 }
 
-TEST(authorize, tokens_of_a_provider_are_checked_with_its_keys)
-{
-    fixture_run(key_set);
-}
-
 /* A key is replaced while the server runs; what its file says in between does not count. */
-static void
-renewed_keys(struct fixture *fixture)
+SERVER_TEST(authorize, keys_are_read_again_when_their_file_changes, "J-022")
 {
     struct arena *arena = fixture->arena;
     struct scene scene;
@@ -357,11 +344,6 @@ renewed_keys(struct fixture *fixture)
     EXPECT_EQ(describe_with(&scene, tokens[0]), DENIED); /* though it was remembered */
     EXPECT_EQ(describe_with(&scene, tokens[1]), LET_IN);
     scene_close(&scene);
-}
-
-TEST(authorize, keys_are_read_again_when_their_file_changes, "J-022")
-{
-    fixture_run(renewed_keys);
 }
 
 /* --- lists, log only, faults ---- */
@@ -399,8 +381,7 @@ TEST(authorize, a_domain_that_one_may_not_read_is_not_listed)
 }
 
 /* cadence-web asks for its list without a token, and goes to a domain with the user's. */
-static void
-shown_names(struct fixture *fixture)
+SERVER_TEST(authorize, names_of_domains_are_shown_to_everybody_where_the_config_says_so)
 {
     struct scene scene;
     API(ListDomainsRequest) *request = API_NEW(fixture->arena, list_domains_request);
@@ -433,13 +414,7 @@ shown_names(struct fixture *fixture)
     scene_close(&scene);
 }
 
-TEST(authorize, names_of_domains_are_shown_to_everybody_where_the_config_says_so)
-{
-    fixture_run(shown_names);
-}
-
-static void
-trial(struct fixture *fixture)
+SERVER_TEST(authorize, a_trial_logs_and_lets_in)
 {
     struct scene scene;
     scene_open(&scene, fixture);
@@ -449,11 +424,6 @@ trial(struct fixture *fixture)
     EXPECT(strstr(fixture->logged, "A call is not authorized.") != NULL);
     EXPECT(strstr(fixture->logged, "DescribeDomain") != NULL);
     scene_close(&scene);
-}
-
-TEST(authorize, a_trial_logs_and_lets_in)
-{
-    fixture_run(trial);
 }
 
 static void

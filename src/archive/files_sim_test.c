@@ -180,7 +180,20 @@ candidate_fiber(void *argument)
 }
 
 static void
-candidates_fiber(void *argument)
+run_alone(void (*body)(void *argument), void *argument)
+{
+    for (int i = 0; i < test_seed_count(); i++) {
+        struct world *world = world_new(.seed = test_seed(i));
+        struct host *host = world_add_host(world, "alone", 1);
+        host_start(host, body, argument == NULL ? host : argument);
+        EXPECT(world_run_until(world, has_ended, host, 3600 * NS_PER_S));
+        EXPECT_EQ(host_heap_blocks(host), 0);
+        world_free(world);
+    }
+}
+
+TEST_IN(archive_files, two_owners_of_a_shard_do_not_get_in_each_others_way, void *argument,
+        run_alone(body, NULL))
 {
     struct dynamic *dynamic = dynamic_new(NULL);
     struct candidates candidates = {.archive = sample_archive(dynamic, "one"),
@@ -195,26 +208,8 @@ candidates_fiber(void *argument)
     arena_free(candidates.arenas[1]);
 }
 
-static void
-run_alone(void (*body)(void *argument), void *argument)
-{
-    for (int i = 0; i < test_seed_count(); i++) {
-        struct world *world = world_new(.seed = test_seed(i));
-        struct host *host = world_add_host(world, "alone", 1);
-        host_start(host, body, argument == NULL ? host : argument);
-        EXPECT(world_run_until(world, has_ended, host, 3600 * NS_PER_S));
-        EXPECT_EQ(host_heap_blocks(host), 0);
-        world_free(world);
-    }
-}
-
-TEST(archive_files, two_owners_of_a_shard_do_not_get_in_each_others_way)
-{
-    run_alone(candidates_fiber, NULL);
-}
-
-static void
-full_fiber(void *argument)
+TEST_IN(archive_files, a_disk_without_room_is_reported_and_leaves_nothing, void *argument,
+        run_alone(body, NULL))
 {
     struct host *host = argument;
     struct arena *arena = arena_new(0);
@@ -238,9 +233,4 @@ full_fiber(void *argument)
     archive_free(archive);
     dynamic_free(dynamic);
     arena_free(arena);
-}
-
-TEST(archive_files, a_disk_without_room_is_reported_and_leaves_nothing)
-{
-    run_alone(full_fiber, NULL);
 }

@@ -38,6 +38,21 @@ struct test {
     }                                                                                              \
     static void test_##suite_##_##title_(void)
 
+/* A test whose body runs inside of something, a server or a fiber, that hands it `parameter`; `run`
+ * calls it by the name `body`:
+ *
+ *   TEST_IN(pair, both_clusters_know_it, struct pair *pair, pair_run(2, body), "D-045") { ... }
+ *
+ * Fixtures have a short form of it (SERVER_TEST, SCRIPT_TEST ...). */
+#define TEST_IN(suite_, title_, parameter, run, ...)                                               \
+    static void inside_##suite_##_##title_(parameter);                                             \
+    TEST(suite_, title_, ##__VA_ARGS__)                                                            \
+    {                                                                                              \
+        void (*body)(parameter) = inside_##suite_##_##title_;                                      \
+        run;                                                                                       \
+    }                                                                                              \
+    static void inside_##suite_##_##title_(parameter)
+
 #define EXPECT(condition) ((condition) ? (void)0 : test_fail(__FILE__, __LINE__, "%s", #condition))
 #define EXPECT_EQ(actual, wanted)                                                                  \
     test_expect_equal(__FILE__, __LINE__, #actual, (int64_t)(actual), (int64_t)(wanted))

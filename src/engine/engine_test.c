@@ -8,7 +8,7 @@
 #include "base/test.h"
 #include "engine/inside.h"
 #include "fiber/clock.h"
-#include "fiber/linux/linux.h"
+#include "fiber/linux/test_loops.h"
 #include "fiber/loop.h"
 #include "fiber/sync.h"
 #include "store/memory/memory.h"
@@ -251,8 +251,7 @@ count_rows(struct engine_fixture *engine_fixture, enum row_kind kind)
     return count;
 }
 
-static void
-from_every_loop(void *argument)
+LOOP_TEST(engine, calls_from_every_loop_find_their_shard, LOOPS)
 {
     struct engine_fixture engine_fixture;
     engine_fixture_open(&engine_fixture);
@@ -268,11 +267,6 @@ from_every_loop(void *argument)
     EXPECT(counter_value(metrics_counter(engine_fixture.metrics, "sharditem_created_count",
                                          "Shards that this host took.", NULL)) == SHARDS);
     engine_fixture_close(&engine_fixture);
-}
-
-TEST(engine, calls_from_every_loop_find_their_shard)
-{
-    linux_run(&(struct linux_options){.loops = LOOPS}, from_every_loop, NULL);
 }
 
 /* --- a task that matching stored needs its row no more ---- */
@@ -294,8 +288,7 @@ notify_done(void *argument)
                          engine_fixture->offered[caller->loop].tasks.items[i]);
 }
 
-static void
-done_from_other_loop(void *argument)
+LOOP_TEST(engine, a_row_goes_when_another_loop_says_so, LOOPS)
 {
     struct engine_fixture engine_fixture;
     engine_fixture_open(&engine_fixture);
@@ -309,15 +302,9 @@ done_from_other_loop(void *argument)
     engine_fixture_close(&engine_fixture);
 }
 
-TEST(engine, a_row_goes_when_another_loop_says_so)
-{
-    linux_run(&(struct linux_options){.loops = LOOPS}, done_from_other_loop, NULL);
-}
-
 /* --- describe and history ---- */
 
-static void
-describes(void *argument)
+LOOP_TEST(engine, a_description_says_what_the_record_knows, LOOPS)
 {
     struct engine_fixture engine_fixture;
     engine_fixture_open(&engine_fixture);
@@ -371,13 +358,7 @@ describes(void *argument)
     engine_fixture_close(&engine_fixture);
 }
 
-TEST(engine, a_description_says_what_the_record_knows)
-{
-    linux_run(&(struct linux_options){.loops = LOOPS}, describes, NULL);
-}
-
-static void
-reads_history(void *argument)
+LOOP_TEST(engine, history_is_read_in_pages, LOOPS)
 {
     struct engine_fixture engine_fixture;
     engine_fixture_open(&engine_fixture);
@@ -412,9 +393,4 @@ reads_history(void *argument)
     EXPECT_OK(engine_read_history(engine_fixture.engine, &range, arena, &page));
     EXPECT_EQ(page.node[0].first_event_id, 1);
     engine_fixture_close(&engine_fixture);
-}
-
-TEST(engine, history_is_read_in_pages)
-{
-    linux_run(&(struct linux_options){.loops = LOOPS}, reads_history, NULL);
 }

@@ -46,8 +46,8 @@ TEST(backlog, what_does_not_fit_into_memory_is_stored_and_handed_out_in_order, "
     fixture_run(overflow, SMALL, 3);
 }
 
-static void
-hint(struct matching_fixture *matching_fixture)
+MATCHING_TEST(backlog, a_poll_is_told_how_many_tasks_wait_in_memory_and_store,
+              fixture_run(body, SMALL, 2), "C-007")
 {
     fixture_add(matching_fixture, DECISIONS, 1, 100);
     fixture_sleep(matching_fixture, NS_PER_S);
@@ -60,13 +60,7 @@ hint(struct matching_fixture *matching_fixture)
     }
 }
 
-TEST(backlog, a_poll_is_told_how_many_tasks_wait_in_memory_and_store, "C-007")
-{
-    fixture_run(hint, SMALL, 2);
-}
-
-static void
-deletions(struct matching_fixture *matching_fixture)
+MATCHING_TEST(backlog, done_tasks_are_deleted_in_portions, fixture_run(body, SMALL, 2))
 {
     fixture_add(matching_fixture, DECISIONS, 1, 310);
     fixture_sleep(matching_fixture, NS_PER_S);
@@ -78,11 +72,6 @@ deletions(struct matching_fixture *matching_fixture)
     fixture_expect(matching_fixture, DECISIONS, 111, 120);
     fixture_sleep(matching_fixture, 11 * NS_PER_S); /* now and then also smaller portions */
     EXPECT_EQ(stored_rows(matching_fixture, ROW_TASK), 190);
-}
-
-TEST(backlog, done_tasks_are_deleted_in_portions)
-{
-    fixture_run(deletions, SMALL, 2);
 }
 
 /* Tasks handed out of the store whose start is not known to be recorded must survive. */
@@ -129,8 +118,8 @@ TEST(backlog, a_stored_task_stays_until_its_start_is_recorded, "C-002")
     memory_free(matching_fixture);
 }
 
-static void
-forget_one(struct matching_fixture *matching_fixture)
+MATCHING_TEST(backlog, a_stored_task_that_its_caller_neither_finishes_nor_returns_is_offered_again,
+              fixture_run(body, SMALL, 2))
 {
     fixture_add(matching_fixture, DECISIONS, 1, 30);
     fixture_sleep(matching_fixture, NS_PER_S);
@@ -146,13 +135,8 @@ forget_one(struct matching_fixture *matching_fixture)
     EXPECT_EQ(stored_rows(matching_fixture, ROW_TASK), 0);
 }
 
-TEST(backlog, a_stored_task_that_its_caller_neither_finishes_nor_returns_is_offered_again)
-{
-    fixture_run(forget_one, SMALL, 2);
-}
-
-static void
-expire_stored(struct matching_fixture *matching_fixture)
+MATCHING_TEST(backlog, stored_tasks_that_waited_too_long_are_dropped, fixture_run(body, SMALL, 2),
+              "C-006")
 {
     for (uint64_t row = 1; row <= 100; row++) {
         struct task task = fixture_task(ACTIVITIES, row);
@@ -167,16 +151,10 @@ expire_stored(struct matching_fixture *matching_fixture)
     EXPECT_EQ(stored_rows(matching_fixture, ROW_TASK), 0);
 }
 
-TEST(backlog, stored_tasks_that_waited_too_long_are_dropped, "C-006")
-{
-    fixture_run(expire_stored, SMALL, 2);
-}
-
 #define LISTS 1000
 
 /* More lists than workers, all new at the same moment. */
-static void
-many_lists(struct matching_fixture *matching_fixture)
+MATCHING_TEST(backlog, a_thousand_lists_at_once_are_all_served, fixture_run(body, NULL, 2))
 {
     struct spot spot = DECISIONS;
     for (uint64_t i = 1; i <= LISTS; i++) {
@@ -187,11 +165,6 @@ many_lists(struct matching_fixture *matching_fixture)
         spot.list = arena_format(matching_fixture->arena, "list %lld", (long long)i);
         EXPECT_EQ(fixture_take(matching_fixture, spot, NS_PER_S), i);
     }
-}
-
-TEST(backlog, a_thousand_lists_at_once_are_all_served)
-{
-    fixture_run(many_lists, NULL, 2);
 }
 
 /* --- idle lists ------------------------------------------------------------------------------- */
@@ -242,8 +215,8 @@ TEST(backlog, a_list_that_is_polled_while_it_is_put_away_gives_out_everything_in
 }
 
 /* A task that was returned late has a number that was deleted long ago. */
-static void
-late_return(struct matching_fixture *matching_fixture)
+MATCHING_TEST(backlog, a_task_that_is_returned_late_survives_that_its_list_leaves_memory,
+              fixture_run(body, SMALL, 2), "C-004")
 {
     fixture_add(matching_fixture, DECISIONS, 1, 30);
     struct test_poll late;
@@ -258,13 +231,8 @@ late_return(struct matching_fixture *matching_fixture)
     EXPECT_EQ(fixture_take(matching_fixture, DECISIONS, NS_PER_S), 1);
 }
 
-TEST(backlog, a_task_that_is_returned_late_survives_that_its_list_leaves_memory, "C-004")
-{
-    fixture_run(late_return, SMALL, 2);
-}
-
-static void
-without_sync_match(struct matching_fixture *matching_fixture)
+MATCHING_TEST(backlog, without_sync_match_a_task_is_stored_before_it_is_handed_out,
+              fixture_run(body, "matching.enableSyncMatch: [{value: false}]", 2), "C-001")
 {
     struct test_poll test_poll;
     test_poll_start(matching_fixture, DECISIONS, &test_poll, 10 * NS_PER_S);
@@ -274,11 +242,6 @@ without_sync_match(struct matching_fixture *matching_fixture)
     EXPECT_EQ(matching_fixture->done, 3); /* stored first */
     test_poll_finish(matching_fixture, &test_poll);
     fixture_expect(matching_fixture, DECISIONS, 2, 3);
-}
-
-TEST(backlog, without_sync_match_a_task_is_stored_before_it_is_handed_out, "C-001")
-{
-    fixture_run(without_sync_match, "matching.enableSyncMatch: [{value: false}]", 2);
 }
 
 /* --- describe --------------------------------------------------------------------------------- */
@@ -307,8 +270,8 @@ expect_status(struct matching_fixture *matching_fixture, int64_t backlog, int64_
     EXPECT_EQ(response->task_list_status->task_id_block->end_id, 100000);
 }
 
-static void
-status(struct matching_fixture *matching_fixture)
+MATCHING_TEST(backlog, the_figures_of_a_list_are_those_that_cadence_shows,
+              fixture_run(body, SMALL, 2), "C-012")
 {
     expect_status(matching_fixture, 0, 0, 0);
     fixture_add(matching_fixture, DECISIONS, 1, 1);
@@ -322,11 +285,6 @@ status(struct matching_fixture *matching_fixture)
     fixture_expect(matching_fixture, DECISIONS, 2, 40);
     fixture_sleep(matching_fixture, SHORT);
     expect_status(matching_fixture, 0, 40, 40);
-}
-
-TEST(backlog, the_figures_of_a_list_are_those_that_cadence_shows, "C-012")
-{
-    fixture_run(status, SMALL, 2);
 }
 
 static void

@@ -104,8 +104,7 @@ TEST(divide, an_operator_divides_a_list_and_it_stays_so_over_a_restart, "C-015",
     }
 }
 
-static void
-refusals(struct matching_fixture *matching_fixture)
+MATCHING_TEST(divide, what_is_no_division_is_refused, fixture_run(body, NULL, 2), "C-018")
 {
     struct error *err = divide(matching_fixture, 2, 3);
     EXPECT_KIND(err, ERR_BAD_REQUEST);
@@ -125,11 +124,6 @@ refusals(struct matching_fixture *matching_fixture)
         matching_divide(matching_fixture->matching, &orders, config, matching_fixture->arena)
             ->message,
         "partition 5 included in write but not read");
-}
-
-TEST(divide, what_is_no_division_is_refused, "C-018")
-{
-    fixture_run(refusals, NULL, 2);
 }
 
 /* Partitions 0 and 1 are for one group, 2 for another. */
@@ -164,8 +158,8 @@ meet_as(struct matching_fixture *matching_fixture, const char *group, uint64_t r
     return partition;
 }
 
-static void
-groups_of_partitions(struct matching_fixture *matching_fixture)
+MATCHING_TEST(divide, a_group_meets_in_the_partitions_that_are_for_it,
+              fixture_run(body, "system.enableTasklistIsolation: [{value: true}]\n", 2), "C-027")
 {
     char *one = "north", *other = "south";
     EXPECT_OK(matching_divide(matching_fixture->matching, &orders,
@@ -186,13 +180,8 @@ groups_of_partitions(struct matching_fixture *matching_fixture)
     EXPECT(meet_as(matching_fixture, "south", 42) < 2);
 }
 
-TEST(divide, a_group_meets_in_the_partitions_that_are_for_it, "C-027")
-{
-    fixture_run(groups_of_partitions, "system.enableTasklistIsolation: [{value: true}]\n", 2);
-}
-
-static void
-too_many_groups(struct matching_fixture *matching_fixture)
+MATCHING_TEST(divide, more_groups_than_there_is_room_for_are_refused, fixture_run(body, NULL, 1),
+              "C-018")
 {
     char *names[257];
     for (size_t i = 0; i < array_length(names); i++)
@@ -207,11 +196,6 @@ too_many_groups(struct matching_fixture *matching_fixture)
     config->read_partitions[1]->value->n_isolation_groups--;
     EXPECT_OK(
         matching_divide(matching_fixture->matching, &orders, config, matching_fixture->arena));
-}
-
-TEST(divide, more_groups_than_there_is_room_for_are_refused, "C-018")
-{
-    fixture_run(too_many_groups, NULL, 1);
 }
 
 /* A partition that nobody reads any more is put away; the root stays. Who polls later gets its

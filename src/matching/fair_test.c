@@ -36,8 +36,7 @@ overtaken_by(struct matching_fixture *matching_fixture, struct test_poll *many,
     return back;
 }
 
-static void
-storm(struct matching_fixture *matching_fixture)
+MATCHING_TEST(fair, a_task_does_not_wait_for_the_storm_on_another_list, fixture_run(body, NULL, 1))
 {
     struct test_poll *hot = memory_zalloc(STORM, sizeof *hot), quiet;
     struct spot other = DECISIONS;
@@ -50,11 +49,6 @@ storm(struct matching_fixture *matching_fixture)
     fixture_add(matching_fixture, other, STORM + 1, STORM + 1);
     EXPECT(overtaken_by(matching_fixture, hot, &quiet, STORM) < STORM / 4);
     memory_free(hot);
-}
-
-TEST(fair, a_task_does_not_wait_for_the_storm_on_another_list)
-{
-    fixture_run(storm, NULL, 1);
 }
 
 static struct spot

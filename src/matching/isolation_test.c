@@ -45,8 +45,8 @@ TEST(isolation_group, a_task_goes_to_a_poller_of_its_group, "C-027")
     fixture_run(own_group, ON THREE, 2);
 }
 
-static void
-no_isolation(struct matching_fixture *matching_fixture)
+MATCHING_TEST(isolation_group, groups_do_not_count_where_isolation_is_off,
+              fixture_run(body, NULL, 2), "C-027")
 {
     struct test_poll other, own;
     poll_as(matching_fixture, "b", &other);
@@ -58,11 +58,6 @@ no_isolation(struct matching_fixture *matching_fixture)
     test_poll_finish(matching_fixture, &other);
     matching_withdraw(matching_fixture->matching, &own.poll);
     test_poll_wait(&own);
-}
-
-TEST(isolation_group, groups_do_not_count_where_isolation_is_off, "C-027")
-{
-    fixture_run(no_isolation, NULL, 2);
 }
 
 /* Its own poller was there a moment ago, but is busy: the task waits for it 200 ms. */
@@ -100,8 +95,8 @@ TEST(isolation_group, without_a_poller_of_its_group_a_task_goes_to_any, "C-028")
 }
 
 /* A task that waits for its group keeps none of another group waiting. */
-static void
-overtake(struct matching_fixture *matching_fixture)
+MATCHING_TEST(isolation_group, a_task_that_waits_for_its_group_holds_up_nobody,
+              fixture_run(body, ON, 2), "C-028")
 {
     matching_fixture->group = matching_fixture->identity = "a";
     EXPECT_EQ(fixture_take(matching_fixture, DECISIONS, SHORT), 0);
@@ -119,13 +114,8 @@ overtake(struct matching_fixture *matching_fixture)
     EXPECT_EQ(fixture_take(matching_fixture, DECISIONS, NS_PER_S), 1);
 }
 
-TEST(isolation_group, a_task_that_waits_for_its_group_holds_up_nobody, "C-028")
-{
-    fixture_run(overtake, ON, 2);
-}
-
-static void
-drain(struct matching_fixture *matching_fixture)
+MATCHING_TEST(isolation_group, a_poller_of_a_drained_group_gets_nothing, fixture_run(body, ON, 2),
+              "C-029")
 {
     matching_fixture->drained = "a";
     struct test_poll drained;
@@ -145,14 +135,9 @@ drain(struct matching_fixture *matching_fixture)
     test_poll_finish(matching_fixture, &drained);
 }
 
-TEST(isolation_group, a_poller_of_a_drained_group_gets_nothing, "C-029")
-{
-    fixture_run(drain, ON, 2);
-}
-
 /* What is told of groups: who polled in the last two seconds, how many tasks came. */
-static void
-group_status(struct matching_fixture *matching_fixture)
+MATCHING_TEST(isolation_group, the_figures_of_each_group_are_shown,
+              fixture_run(body, ON "system.allIsolationGroups: [{value: [a, b]}]", 2))
 {
     struct list_spot spot = {TASK_DECISION, "domain", {"orders", 0}};
     API(DescribeTaskListResponse) *response =
@@ -174,9 +159,4 @@ group_status(struct matching_fixture *matching_fixture)
     EXPECT(rate > 4.5 && rate < 5.5);
     EXPECT(status->new_tasks_per_second > 4.5 && status->new_tasks_per_second < 5.5);
     EXPECT(status->isolation_group_metrics[1]->value->new_tasks_per_second == 0);
-}
-
-TEST(isolation_group, the_figures_of_each_group_are_shown)
-{
-    fixture_run(group_status, ON "system.allIsolationGroups: [{value: [a, b]}]", 2);
 }

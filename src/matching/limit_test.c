@@ -100,8 +100,8 @@ TEST(limit, an_activity_list_gives_out_as_many_tasks_per_second_as_its_newest_po
     fixture_run(rate_of_pollers, NULL, 2);
 }
 
-static void
-rate_by_setting(struct matching_fixture *matching_fixture)
+MATCHING_TEST(limit, the_setting_overrides_the_rate_that_pollers_ask_for,
+              fixture_run(body, "matching.overrideTaskListRps: [{value: 20}]", 2), "C-010")
 {
     fixture_add(matching_fixture, ACTIVITIES, 1, 50);
     matching_fixture->rate = 1;
@@ -110,21 +110,10 @@ rate_by_setting(struct matching_fixture *matching_fixture)
     EXPECT(rest >= 900 && rest < 1200);
 }
 
-TEST(limit, the_setting_overrides_the_rate_that_pollers_ask_for, "C-010")
-{
-    fixture_run(rate_by_setting, "matching.overrideTaskListRps: [{value: 20}]", 2);
-}
-
-static void
-rate_of_decisions(struct matching_fixture *matching_fixture)
+MATCHING_TEST(limit, decision_lists_have_no_limit, fixture_run(body, NULL, 2))
 {
     fixture_add(matching_fixture, DECISIONS, 1, 300);
     matching_fixture->rate = 1;
     fixture_expect(matching_fixture, DECISIONS, 1, 300);
     EXPECT(clock_monotonic() < 2 * NS_PER_S);
-}
-
-TEST(limit, decision_lists_have_no_limit)
-{
-    fixture_run(rate_of_decisions, NULL, 2);
 }

@@ -33,8 +33,8 @@ TEST(meeting, a_task_goes_to_a_waiting_poll_or_waits_for_one_and_is_not_stored, 
     fixture_run(meet_both_ways, NULL, 3);
 }
 
-static void
-wait_a_little(struct matching_fixture *matching_fixture)
+MATCHING_TEST(meeting, an_activity_task_waits_a_while_for_a_poll_before_it_is_stored,
+              fixture_run(body, NULL, 2), "C-005")
 {
     fixture_add(matching_fixture, ACTIVITIES, 1, 3);
     fixture_sleep(matching_fixture, 45 * NS_PER_MS);
@@ -42,13 +42,7 @@ wait_a_little(struct matching_fixture *matching_fixture)
     EXPECT_EQ(memory_base_commits(matching_fixture->base), 0);
 }
 
-TEST(meeting, an_activity_task_waits_a_while_for_a_poll_before_it_is_stored, "C-005")
-{
-    fixture_run(wait_a_little, NULL, 2);
-}
-
-static void
-lists_are_apart(struct matching_fixture *matching_fixture)
+MATCHING_TEST(meeting, names_and_types_are_lists_of_their_own, fixture_run(body, NULL, 3))
 {
     fixture_add(matching_fixture, DECISIONS, 1, 1);
     fixture_add(matching_fixture, ACTIVITIES, 2, 2);
@@ -60,13 +54,8 @@ lists_are_apart(struct matching_fixture *matching_fixture)
     EXPECT_EQ(fixture_take(matching_fixture, DECISIONS, SHORT), 1);
 }
 
-TEST(meeting, names_and_types_are_lists_of_their_own)
-{
-    fixture_run(lists_are_apart, NULL, 3);
-}
-
-static void
-come_back_empty(struct matching_fixture *matching_fixture)
+MATCHING_TEST(meeting, a_poll_comes_back_empty_at_its_expiry_or_after_the_longest_wait,
+              fixture_run(body, NULL, 2), "A-053")
 {
     int64_t began = clock_monotonic();
     struct test_poll one, two;
@@ -77,11 +66,6 @@ come_back_empty(struct matching_fixture *matching_fixture)
     EXPECT(!two.is_back);
     EXPECT_EQ(test_poll_wait(&two), POLL_EMPTY); /* the caller was too patient */
     EXPECT_EQ((clock_monotonic() - began) / NS_PER_S, 60);
-}
-
-TEST(meeting, a_poll_comes_back_empty_at_its_expiry_or_after_the_longest_wait, "A-053")
-{
-    fixture_run(come_back_empty, NULL, 2);
 }
 
 static void
@@ -155,8 +139,8 @@ TEST(meeting, a_task_whose_poller_had_gone_is_given_to_the_next_before_all_other
     fixture_run(return_to_the_front, NULL, 3);
 }
 
-static void
-offered_again(struct matching_fixture *matching_fixture)
+MATCHING_TEST(meeting, a_task_that_is_offered_again_waits_once_for_its_newest_owner,
+              fixture_run(body, NULL, 2))
 {
     fixture_add(matching_fixture, DECISIONS, 1, 2);
     for (uint64_t range_id = 2; range_id < 10; range_id++) {
@@ -178,13 +162,8 @@ offered_again(struct matching_fixture *matching_fixture)
     EXPECT_EQ(fixture_take(matching_fixture, DECISIONS, SHORT), 0);
 }
 
-TEST(meeting, a_task_that_is_offered_again_waits_once_for_its_newest_owner)
-{
-    fixture_run(offered_again, NULL, 2);
-}
-
-static void
-expire(struct matching_fixture *matching_fixture)
+MATCHING_TEST(meeting, a_task_that_waited_too_long_is_dropped_and_its_row_is_told_done,
+              fixture_run(body, NULL, 2), "C-006")
 {
     for (uint64_t row = 1; row <= 4; row++) {
         struct task task = fixture_task(ACTIVITIES, row);
@@ -202,13 +181,8 @@ expire(struct matching_fixture *matching_fixture)
     EXPECT(matching_fixture->done == 3 && matching_fixture->is_row_done[5]);
 }
 
-TEST(meeting, a_task_that_waited_too_long_is_dropped_and_its_row_is_told_done, "C-006")
-{
-    fixture_run(expire, NULL, 2);
-}
-
-static void
-drain(struct matching_fixture *matching_fixture)
+MATCHING_TEST(meeting, after_a_drain_every_poll_ends_empty_and_no_task_is_taken,
+              fixture_run(body, NULL, 3))
 {
     struct test_poll parked, late;
     test_poll_start(matching_fixture, DECISIONS, &parked, 3600 * NS_PER_S);
@@ -219,11 +193,6 @@ drain(struct matching_fixture *matching_fixture)
     EXPECT_EQ(test_poll_wait(&late), POLL_EMPTY);
     struct task task = fixture_task(DECISIONS, 1);
     EXPECT(!matching_add(matching_fixture->matching, &task));
-}
-
-TEST(meeting, after_a_drain_every_poll_ends_empty_and_no_task_is_taken)
-{
-    fixture_run(drain, NULL, 3);
 }
 
 #define MANY 100000
@@ -322,15 +291,10 @@ fill(struct matching_fixture *matching_fixture, const char *domain_id, uint64_t 
     return most;
 }
 
-static void
-shares(struct matching_fixture *matching_fixture)
+MATCHING_TEST(meeting, a_domain_whose_tasks_fill_the_memory_leaves_room_for_others,
+              fixture_run(body, NULL, 1))
 {
     uint64_t first = fill(matching_fixture, "domain", 300000);
     EXPECT(first > 190000 && first < 200000);
     EXPECT_EQ(fill(matching_fixture, "another", 1000), 1000);
-}
-
-TEST(meeting, a_domain_whose_tasks_fill_the_memory_leaves_room_for_others)
-{
-    fixture_run(shares, NULL, 1);
 }

@@ -62,8 +62,8 @@ divide(struct matching_fixture *matching_fixture)
     EXPECT_EQ(fixture_take(matching_fixture, ACTIVITIES, SHORT), 0);
 }
 
-static void
-lone_poller(struct matching_fixture *matching_fixture)
+MATCHING_TEST(partition, a_lone_poller_gets_the_tasks_of_all_partitions, run_on_loops(body, THREE),
+              "C-016", "C-015")
 {
     divide(matching_fixture);
     fixture_add(matching_fixture, DECISIONS, 1, 30);
@@ -71,13 +71,7 @@ lone_poller(struct matching_fixture *matching_fixture)
     EXPECT(matching_fixture->partitions_seen >= 3); /* they did come from different ones */
 }
 
-TEST(partition, a_lone_poller_gets_the_tasks_of_all_partitions, "C-016", "C-015")
-{
-    run_on_loops(lone_poller, THREE);
-}
-
-static void
-poller_first(struct matching_fixture *matching_fixture)
+MATCHING_TEST(partition, a_task_finds_the_only_poll_at_once, run_on_loops(body, THREE), "C-016")
 {
     divide(matching_fixture);
     for (uint64_t row = 1; row <= 12; row++) {
@@ -92,11 +86,6 @@ poller_first(struct matching_fixture *matching_fixture)
         test_poll_finish(matching_fixture, &test_poll);
     }
     EXPECT_EQ(matching_fixture->done, 0); /* none was stored */
-}
-
-TEST(partition, a_task_finds_the_only_poll_at_once, "C-016")
-{
-    run_on_loops(poller_first, THREE);
 }
 
 static void
@@ -115,8 +104,8 @@ TEST(partition, what_partitions_have_stored_reaches_a_lone_poller, "C-016")
 }
 
 /* Everything is stored first: a poll that waits already gets it as soon as it is. */
-static void
-stored_first(struct matching_fixture *matching_fixture)
+MATCHING_TEST(partition, a_task_that_is_stored_first_finds_the_only_poll_soon,
+              run_on_loops(body, THREE "matching.enableSyncMatch: [{value: false}]\n"), "C-016")
 {
     divide(matching_fixture);
     for (uint64_t row = 1; row <= 6; row++) {
@@ -129,11 +118,6 @@ stored_first(struct matching_fixture *matching_fixture)
         EXPECT(clock_monotonic() - began < NS_PER_S);
         test_poll_finish(matching_fixture, &test_poll);
     }
-}
-
-TEST(partition, a_task_that_is_stored_first_finds_the_only_poll_soon, "C-016")
-{
-    run_on_loops(stored_first, THREE "matching.enableSyncMatch: [{value: false}]\n");
 }
 
 /* --- fewer partitions ---------------------------------------------------------------------------
@@ -174,8 +158,8 @@ TEST(partition, after_a_restart_with_fewer_partitions_the_tasks_of_all_are_found
     }
 }
 
-static void
-shrink(struct matching_fixture *matching_fixture)
+MATCHING_TEST(partition, a_partition_that_is_one_no_more_is_emptied,
+              run_on_loops(body, THREE SMALL), "C-019")
 {
     divide(matching_fixture);
     fixture_add(matching_fixture, DECISIONS, 1, 100);
@@ -188,16 +172,11 @@ shrink(struct matching_fixture *matching_fixture)
     take_all(matching_fixture, DECISIONS, 300);
 }
 
-TEST(partition, a_partition_that_is_one_no_more_is_emptied, "C-019")
-{
-    run_on_loops(shrink, THREE SMALL);
-}
-
 /* --- rates ---------------------------------------------------------------------------------------
  */
 
-static void
-shared_rate(struct matching_fixture *matching_fixture)
+MATCHING_TEST(partition, the_rate_of_a_list_is_shared_by_its_partitions, run_on_loops(body, THREE),
+              "C-009")
 {
     matching_fixture->rate = 30;
     divide(matching_fixture);
@@ -208,11 +187,6 @@ shared_rate(struct matching_fixture *matching_fixture)
         EXPECT(fixture_take(matching_fixture, ACTIVITIES, 10 * NS_PER_S) > 0);
     int64_t seconds = (clock_monotonic() - began) / NS_PER_S;
     EXPECT(seconds >= 3 && seconds <= 6); /* 30 at once, 30 in each second */
-}
-
-TEST(partition, the_rate_of_a_list_is_shared_by_its_partitions, "C-009")
-{
-    run_on_loops(shared_rate, THREE);
 }
 
 /* --- names that clients make up ------------------------------------------------------------------

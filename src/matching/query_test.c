@@ -128,8 +128,8 @@ TEST(query, a_sticky_list_takes_queries_only_while_its_worker_lives, "A-213")
     fixture_run(sticky, NULL, 3);
 }
 
-static void
-bounded(struct matching_fixture *matching_fixture)
+MATCHING_TEST(query, a_list_holds_only_so_many_and_none_when_the_server_drains,
+              fixture_run(body, "matching.maxTasksInMemory: [{value: 2}]", 2))
 {
     EXPECT_OK(ask(matching_fixture, DECISIONS, "one"));
     EXPECT_OK(ask(matching_fixture, DECISIONS, "two"));
@@ -139,9 +139,4 @@ bounded(struct matching_fixture *matching_fixture)
     matching_shut_down(matching_fixture->matching);
     fixture_sleep(matching_fixture, SHORT);
     EXPECT_KIND(ask(matching_fixture, DECISIONS, "five"), ERR_UNAVAILABLE);
-}
-
-TEST(query, a_list_holds_only_so_many_and_none_when_the_server_drains)
-{
-    fixture_run(bounded, "matching.maxTasksInMemory: [{value: 2}]", 2);
 }

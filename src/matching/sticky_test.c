@@ -56,8 +56,11 @@ TEST(sticky, when_the_last_poll_of_a_sticky_list_is_withdrawn_its_tasks_go_to_th
     fixture_run(sticky_worker_dies, NULL, 3);
 }
 
-static void
-sticky_overflows(struct matching_fixture *matching_fixture)
+MATCHING_TEST(
+    sticky, what_a_sticky_list_cannot_hold_goes_to_the_normal_list_and_is_not_stored,
+    fixture_run(body,
+                "matching.maxTasksInMemory: [{value: 3, constraints: {taskListName: 'host:1'}}]",
+                2))
 {
     EXPECT_EQ(fixture_take(matching_fixture, STICKY, SHORT), 0);
     fixture_add(matching_fixture, STICKY, 1, 5);
@@ -67,16 +70,12 @@ sticky_overflows(struct matching_fixture *matching_fixture)
     EXPECT_EQ(memory_base_rows(matching_fixture->base), 0);
 }
 
-TEST(sticky, what_a_sticky_list_cannot_hold_goes_to_the_normal_list_and_is_not_stored)
-{
-    fixture_run(sticky_overflows,
-                "matching.maxTasksInMemory: [{value: 3, constraints: {taskListName: 'host:1'}}]",
-                2);
-}
-
 /* Somebody polls a list as sticky that workflows were started on. */
-static void
-sticky_in_name_only(struct matching_fixture *matching_fixture)
+MATCHING_TEST(
+    sticky, tasks_that_have_no_other_list_are_stored_when_they_are_too_many,
+    fixture_run(body,
+                "matching.maxTasksInMemory: [{value: 3, constraints: {taskListName: 'host:1'}}]",
+                2))
 {
     struct spot spot = {TASK_DECISION, LIST_NORMAL, "host:1", ""};
     EXPECT_EQ(fixture_take(matching_fixture, STICKY, SHORT), 0);
@@ -86,13 +85,6 @@ sticky_in_name_only(struct matching_fixture *matching_fixture)
     EXPECT(memory_base_rows(matching_fixture->base) > 0);
     fixture_expect(matching_fixture, STICKY, 1, 4);
     fixture_expect(matching_fixture, spot, 5, 8);
-}
-
-TEST(sticky, tasks_that_have_no_other_list_are_stored_when_they_are_too_many)
-{
-    fixture_run(sticky_in_name_only,
-                "matching.maxTasksInMemory: [{value: 3, constraints: {taskListName: 'host:1'}}]",
-                2);
 }
 
 /* --- divided lists, rates
@@ -130,8 +122,12 @@ TEST(sticky, a_sticky_list_has_no_partitions_and_stores_nothing, "C-032")
     fixture_run(undivided, THREE, 3);
 }
 
-static void
-base_rate(struct matching_fixture *matching_fixture)
+MATCHING_TEST(
+    sticky, the_rate_of_the_normal_list_counts_for_those_that_go_with_it,
+    fixture_run(body,
+                "matching.overrideTaskListRps: [{value: 10, constraints: {taskListName: orders}}]",
+                2),
+    "C-026", "C-010")
 {
     struct spot spot = {TASK_ACTIVITY, LIST_EPHEMERAL, "host:1", "orders"};
     EXPECT_EQ(fixture_take(matching_fixture, spot, SHORT), 0);
@@ -141,11 +137,4 @@ base_rate(struct matching_fixture *matching_fixture)
         EXPECT(fixture_take(matching_fixture, spot, NS_PER_S) > 0);
     int64_t waited = (clock_monotonic() - began) / NS_PER_MS;
     EXPECT(waited >= 2400 && waited <= 2600); /* 10 at once, 10 in each second */
-}
-
-TEST(sticky, the_rate_of_the_normal_list_counts_for_those_that_go_with_it, "C-026", "C-010")
-{
-    fixture_run(base_rate,
-                "matching.overrideTaskListRps: [{value: 10, constraints: {taskListName: orders}}]",
-                2);
 }

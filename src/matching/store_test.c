@@ -401,8 +401,8 @@ TEST(matching_store, hosts_that_put_the_same_numbers_away_overwrite_nothing, "C-
 
 /* --- a store that fails ----------------------------------------------------------------------- */
 
-static void
-break_store(struct matching_fixture *matching_fixture)
+MATCHING_TEST(matching_store, while_the_store_fails_tasks_keep_their_rows_and_memory_is_handed_out,
+              fixture_run(body, SMALL, 2))
 {
     fixture_add(matching_fixture, DECISIONS, 1, 10);
     fixture_sleep(matching_fixture, NS_PER_S);
@@ -413,9 +413,4 @@ break_store(struct matching_fixture *matching_fixture)
     fixture_expect(matching_fixture, DECISIONS, 1, 10);
     EXPECT_EQ(matching_fixture->done, 0);
     memory_base_repair(matching_fixture->base);
-}
-
-TEST(matching_store, while_the_store_fails_tasks_keep_their_rows_and_memory_is_handed_out)
-{
-    fixture_run(break_store, SMALL, 2);
 }

@@ -3,7 +3,7 @@
 
 #include "base/test.h"
 #include "fiber/clock.h"
-#include "fiber/linux/linux.h"
+#include "fiber/linux/test_loops.h"
 #include "replication/in/domains_in.h"
 #include "rpc/client.h"
 #include "rpc/over_grpc.h"
@@ -206,8 +206,7 @@ wait_dead(struct group *group, int site, uint64_t count)
 /* --- two clusters -------------------------------------------------------------------------------
  */
 
-static void
-both_ways(void *argument)
+LOOP_TEST(replication, a_failover_asked_in_one_cluster_is_visible_in_the_other, 2)
 {
     struct group group;
     group_open(&group, 2, true);
@@ -229,13 +228,7 @@ both_ways(void *argument)
     group_close(&group);
 }
 
-TEST(replication, a_failover_asked_in_one_cluster_is_visible_in_the_other)
-{
-    linux_run(&(struct linux_options){.loops = 2}, both_ways, NULL);
-}
-
-static void
-away_and_back(void *argument)
+LOOP_TEST(replication, a_peer_that_went_away_and_came_back_is_followed_from_where_it_was, 1)
 {
     struct group group;
     group_open(&group, 2, true);
@@ -253,16 +246,10 @@ away_and_back(void *argument)
     group_close(&group);
 }
 
-TEST(replication, a_peer_that_went_away_and_came_back_is_followed_from_where_it_was)
-{
-    linux_run(&(struct linux_options){.loops = 1}, away_and_back, NULL);
-}
-
 /* --- a chain: south hears of east only through west ---------------------------------------------
  */
 
-static void
-third_cluster(void *argument)
+LOOP_TEST(replication, a_change_is_passed_on_to_a_cluster_that_cannot_ask_its_origin, 1)
 {
     struct group group;
     group_open(&group, 3, false);
@@ -277,11 +264,6 @@ third_cluster(void *argument)
     group_close(&group);
 }
 
-TEST(replication, a_change_is_passed_on_to_a_cluster_that_cannot_ask_its_origin)
-{
-    linux_run(&(struct linux_options){.loops = 1}, third_cluster, NULL);
-}
-
 /* --- the RPCs -----------------------------------------------------------------------------------
  */
 
@@ -291,8 +273,8 @@ client_of(struct group *group, int site)
     return rpc_client_new(group->sites[site].address, NULL, &(struct rpc_caller){"test", "cli"});
 }
 
-static void
-dead_lettered_and_merged(void *argument)
+LOOP_TEST(replication, a_name_that_is_taken_parks_the_message_until_the_obstacle_is_gone, 2,
+          "D-049", "D-050")
 {
     struct group group;
     group_open(&group, 2, true);
@@ -350,8 +332,7 @@ purge(struct group *group, struct grpc_client *client, int64_t to)
                               ADMIN_TYPE(purge_dlqmessages_response), &response));
 }
 
-static void
-dead_lettered_and_purged(void *argument)
+LOOP_TEST(replication, parked_messages_are_purged_up_to_the_one_that_is_named, 2, "D-050")
 {
     struct group group;
     group_open(&group, 2, true);
@@ -369,17 +350,6 @@ dead_lettered_and_purged(void *argument)
     EXPECT(!domains_find_name(group.sites[1].domains, "orders")->record->domain->is_global_domain);
     grpc_client_free(client);
     group_close(&group);
-}
-
-TEST(replication, parked_messages_are_purged_up_to_the_one_that_is_named, "D-050")
-{
-    linux_run(&(struct linux_options){.loops = 2}, dead_lettered_and_purged, NULL);
-}
-
-TEST(replication, a_name_that_is_taken_parks_the_message_until_the_obstacle_is_gone, "D-049",
-     "D-050")
-{
-    linux_run(&(struct linux_options){.loops = 2}, dead_lettered_and_merged, NULL);
 }
 
 static struct error *
@@ -401,8 +371,8 @@ ask(struct group *group, struct grpc_client *client, const char *cluster, int64_
 }
 
 /* As a Cadence cluster asks: -1 after each of its restarts, an acknowledgement with each call. */
-static void
-positions(void *argument)
+LOOP_TEST(replication, a_peer_reads_behind_its_position_and_an_empty_answer_comes_in_time, 1,
+          "D-048")
 {
     struct group group;
     group_open(&group, 2, true);
@@ -440,13 +410,7 @@ positions(void *argument)
     group_close(&group);
 }
 
-TEST(replication, a_peer_reads_behind_its_position_and_an_empty_answer_comes_in_time, "D-048")
-{
-    linux_run(&(struct linux_options){.loops = 1}, positions, NULL);
-}
-
-static void
-refusals(void *argument)
+LOOP_TEST(replication, who_is_not_in_the_group_and_what_is_no_token_is_refused, 1)
 {
     struct group group;
     group_open(&group, 2, true);
@@ -466,9 +430,4 @@ refusals(void *argument)
     }
     grpc_client_free(client);
     group_close(&group);
-}
-
-TEST(replication, who_is_not_in_the_group_and_what_is_no_token_is_refused)
-{
-    linux_run(&(struct linux_options){.loops = 1}, refusals, NULL);
 }

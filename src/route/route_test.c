@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "base/test.h"
-#include "fiber/linux/linux.h"
+#include "fiber/linux/test_loops.h"
 #include "fiber/loop.h"
 
 /* Values of the same fingerprint in other clusters of a group: they must agree, or replication
@@ -33,8 +33,7 @@ note_loop(void *argument)
     ((struct shard_call *)argument)->loop = loop_index(loop_self());
 }
 
-static void
-call_shards(void *argument)
+LOOP_TEST(route, work_for_a_shard_runs_on_the_loop_of_the_shard, 2)
 {
     struct arena *arena = arena_new(0);
     for (uint32_t shard = 0; shard < 8; shard++) {
@@ -43,9 +42,4 @@ call_shards(void *argument)
         EXPECT_EQ(shard_call.loop, shard % 2);
     }
     arena_free(arena);
-}
-
-TEST(route, work_for_a_shard_runs_on_the_loop_of_the_shard)
-{
-    linux_run(&(struct linux_options){.loops = 2}, call_shards, NULL);
 }

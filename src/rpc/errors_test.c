@@ -3,7 +3,7 @@
  * Method: a door whose only call fails as it is told; our client reads the kind back from what came
  * over the wire. The door for clusters shows all kinds; the one for clients hides some. How each
  * looks on the wire is net's (cadence_test.c). */
-#include "fiber/linux/linux.h"
+#include "fiber/linux/test_loops.h"
 
 #include "base/test.h"
 #include "fiber/clock.h"
@@ -48,8 +48,7 @@ fail_over_the_wire(enum error_kind kind, const char *path, struct arena *arena)
     return err;
 }
 
-static void
-hidden_kinds(void *argument)
+LOOP_TEST(errors, what_is_meant_for_inside_is_unknown_to_clients, 1, "A-009")
 {
     scoped(arena_drop) struct arena *arena = arena_new(0);
     static const enum error_kind hidden[] = {ERR_INTERNAL, ERR_RETRY_TASK, ERR_DATA_INCONSISTENCY};
@@ -60,9 +59,4 @@ hidden_kinds(void *argument)
         EXPECT(strstr(err->message, "it went wrong") != NULL);
         EXPECT_KIND(fail_over_the_wire(hidden[i], ADMIN_CALL, arena), hidden[i]);
     }
-}
-
-TEST(errors, what_is_meant_for_inside_is_unknown_to_clients, "A-009")
-{
-    linux_run(&(struct linux_options){.loops = 1}, hidden_kinds, NULL);
 }

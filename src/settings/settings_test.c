@@ -59,7 +59,15 @@ update(struct settings_fixture *settings_fixture, const char *name, const char *
 }
 
 static void
-over_the_file(void *base)
+in_a_loop(void (*function)(void *base))
+{
+    struct memory_base *base = memory_base_new(1);
+    linux_run(&(struct linux_options){.loops = 1}, function, base);
+    memory_base_free(base);
+}
+
+TEST_IN(settings, what_is_stored_stands_over_the_file_and_stays_after_a_restart, void *base,
+        in_a_loop(body), "H-022")
 {
     struct settings_fixture settings_fixture;
     settings_fixture_open(&settings_fixture, base);
@@ -88,21 +96,8 @@ over_the_file(void *base)
     settings_fixture_close(&settings_fixture);
 }
 
-static void
-in_a_loop(void (*function)(void *base))
-{
-    struct memory_base *base = memory_base_new(1);
-    linux_run(&(struct linux_options){.loops = 1}, function, base);
-    memory_base_free(base);
-}
-
-TEST(settings, what_is_stored_stands_over_the_file_and_stays_after_a_restart, "H-022")
-{
-    in_a_loop(over_the_file);
-}
-
-static void
-refused(void *base)
+TEST_IN(settings, what_would_not_be_taken_from_a_file_is_refused_and_changes_nothing, void *base,
+        in_a_loop(body), "H-022")
 {
     struct settings_fixture settings_fixture;
     settings_fixture_open(&settings_fixture, base);
@@ -122,13 +117,7 @@ refused(void *base)
     settings_fixture_close(&settings_fixture);
 }
 
-TEST(settings, what_would_not_be_taken_from_a_file_is_refused_and_changes_nothing, "H-022")
-{
-    in_a_loop(refused);
-}
-
-static void
-a_section(void *base)
+TEST_IN(settings, a_section_of_names_is_stored_and_read_as_one, void *base, in_a_loop(body))
 {
     struct settings_fixture settings_fixture;
     settings_fixture_open(&settings_fixture, base);
@@ -144,13 +133,7 @@ a_section(void *base)
     settings_fixture_close(&settings_fixture);
 }
 
-TEST(settings, a_section_of_names_is_stored_and_read_as_one)
-{
-    in_a_loop(a_section);
-}
-
-static void
-some_entries(void *base)
+TEST_IN(settings, entries_are_restored_by_their_constraints, void *base, in_a_loop(body), "H-022")
 {
     struct settings_fixture settings_fixture;
     settings_fixture_open(&settings_fixture, base);
@@ -172,9 +155,4 @@ some_entries(void *base)
         settings_restore(settings_fixture.settings, KEY, &of_orders, 1, settings_fixture.arena));
     EXPECT_EQ(ask(&settings_fixture, "orders"), 21);
     settings_fixture_close(&settings_fixture);
-}
-
-TEST(settings, entries_are_restored_by_their_constraints, "H-022")
-{
-    in_a_loop(some_entries);
 }

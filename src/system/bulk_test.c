@@ -92,8 +92,7 @@ count_events(struct fixture *fixture, const char *id, int kind)
 
 /* --- stories ---- */
 
-static void
-terminated(struct fixture *fixture)
+SERVER_TEST(batch, all_runs_that_the_query_finds_are_terminated, "A-263")
 {
     fixture->timeout = 30 * NS_PER_S;
     fixture_open_system(fixture, &system_types);
@@ -108,13 +107,7 @@ terminated(struct fixture *fixture)
             count_events(fixture, name(fixture, i), EVENT_KIND(WORKFLOW_EXECUTION_TERMINATED)), 1);
 }
 
-TEST(batch, all_runs_that_the_query_finds_are_terminated, "A-263")
-{
-    fixture_run(terminated);
-}
-
-static void
-cancelled_and_signalled(struct fixture *fixture)
+SERVER_TEST(batch, runs_are_signalled_refreshed_and_cancelled_once, "A-263")
 {
     fixture->timeout = 30 * NS_PER_S;
     fixture_open_system(fixture, &system_types);
@@ -132,11 +125,6 @@ cancelled_and_signalled(struct fixture *fixture)
         EXPECT_EQ(count_events(fixture, id, EVENT_KIND(WORKFLOW_EXECUTION_SIGNALED)), 1);
         EXPECT_EQ(count_events(fixture, id, EVENT_KIND(WORKFLOW_EXECUTION_CANCEL_REQUESTED)), 1);
     }
-}
-
-TEST(batch, runs_are_signalled_refreshed_and_cancelled_once, "A-263")
-{
-    fixture_run(cancelled_and_signalled);
 }
 
 /* Ten a second, so that it can be watched. */
@@ -189,8 +177,7 @@ count_open(struct fixture *fixture, int count)
     return open;
 }
 
-static void
-stopped(struct fixture *fixture)
+SERVER_TEST(batch, a_batch_that_is_terminated_stops, "A-263")
 {
     fixture->timeout = 30 * NS_PER_S;
     fixture_open_system(fixture, &system_types);
@@ -206,13 +193,7 @@ stopped(struct fixture *fixture)
     EXPECT_EQ(count_open(fixture, 60), open);
 }
 
-TEST(batch, a_batch_that_is_terminated_stops, "A-263")
-{
-    fixture_run(stopped);
-}
-
-static void
-given_up(struct fixture *fixture)
+SERVER_TEST(batch, what_can_never_be_done_fails_at_once, "A-263")
 {
     fixture->timeout = 30 * NS_PER_S;
     fixture_open_system(fixture, &system_types);
@@ -233,14 +214,9 @@ given_up(struct fixture *fixture)
     EXPECT_EQ(wait_done(fixture, "none").success, 0);
 }
 
-TEST(batch, what_can_never_be_done_fails_at_once, "A-263")
-{
-    fixture_run(given_up);
-}
-
 /* One run takes no more signals: it is tried so often, then counted, and the others are done. */
-static void
-with_errors(struct fixture *fixture)
+SERVER_TEST(batch, a_run_that_fails_is_tried_again_then_counted_and_final_errors_are_not_tried,
+            "A-263")
 {
     fixture->timeout = 30 * NS_PER_S;
     fixture_open_system(fixture, &system_types);
@@ -265,9 +241,4 @@ with_errors(struct fixture *fixture)
     done = wait_done(fixture, "final");
     EXPECT_EQ(done.error, 5);
     EXPECT(clock_monotonic() - began < with_tries);
-}
-
-TEST(batch, a_run_that_fails_is_tried_again_then_counted_and_final_errors_are_not_tried, "A-263")
-{
-    fixture_run(with_errors);
 }

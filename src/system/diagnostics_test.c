@@ -49,8 +49,8 @@ query_report(struct fixture *fixture, const API(DiagnoseWorkflowExecutionRespons
     return arena_text_of(fixture->arena, presence_read_payload(response->query_result).bytes);
 }
 
-static void
-healthy(struct fixture *fixture)
+SERVER_TEST(diagnose, a_diagnosis_is_a_run_of_the_systems_domain_whose_result_is_the_report,
+            "A-261", "A-262")
 {
     fixture->timeout = 30 * NS_PER_S;
     fixture_open_system(fixture, &system_types);
@@ -70,14 +70,7 @@ healthy(struct fixture *fixture)
     EXPECT_TEXT(wait_report(fixture, again), report);
 }
 
-TEST(diagnose, a_diagnosis_is_a_run_of_the_systems_domain_whose_result_is_the_report, "A-261",
-     "A-262")
-{
-    fixture_run(healthy);
-}
-
-static void
-refused(struct fixture *fixture)
+SERVER_TEST(diagnose, a_run_must_be_named_and_be_there, "A-261")
 {
     API(DiagnoseWorkflowExecutionRequest) *request =
         API_NEW(fixture->arena, diagnose_workflow_execution_request);
@@ -96,11 +89,6 @@ refused(struct fixture *fixture)
     const API(HistoryEvent) *last =
         wait_closed(fixture, diagnose(fixture, "nobody", fixture_uuid(fixture)));
     EXPECT_EQ(last->attributes_case, EVENT_KIND(WORKFLOW_EXECUTION_FAILED));
-}
-
-TEST(diagnose, a_run_must_be_named_and_be_there, "A-261")
-{
-    fixture_run(refused);
 }
 
 /* --- reports ---- */

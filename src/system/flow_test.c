@@ -1,7 +1,7 @@
 /* flow_test.c - the server's own workers on real threads: a batch over runs of all shards, with
  * lists, slots and fibers on every loop. Its worth is the thread sanitizer. */
 #include "engine/run/mutation.h"
-#include "fiber/linux/linux.h"
+#include "fiber/linux/test_loops.h"
 #include "system/bulk.h"
 #include "system/test_fixture.h"
 
@@ -26,8 +26,7 @@ run_batch(struct fixture *fixture)
     return read_history(fixture, request)->history->events[0];
 }
 
-static void
-flow(void *argument)
+LOOP_TEST(system_flow, a_batch_is_done_on_several_threads, 2)
 {
     struct fixture fixture;
     fixture_open(&fixture, "127.0.0.1:0");
@@ -43,9 +42,4 @@ flow(void *argument)
         fixture.arena, &progress));
     EXPECT_EQ(progress.success, RUNS);
     fixture_close(&fixture);
-}
-
-TEST(system_flow, a_batch_is_done_on_several_threads)
-{
-    linux_run(&(struct linux_options){.loops = 2}, flow, NULL);
 }

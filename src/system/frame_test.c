@@ -209,8 +209,7 @@ count_served_lists(const struct fixture *fixture)
 
 /* --- tests ---- */
 
-static void
-served(struct fixture *fixture)
+SERVER_TEST(frame, runs_in_any_domain_are_served_and_nobody_polls_afterwards)
 {
     fixture->timeout = 30 * NS_PER_S;
     fixture_open_system(fixture, &types);
@@ -229,14 +228,8 @@ served(struct fixture *fixture)
     EXPECT_EQ(count_served_lists(fixture), 0); /* quiet again */
 }
 
-TEST(frame, runs_in_any_domain_are_served_and_nobody_polls_afterwards)
-{
-    fixture_run(served);
-}
-
 /* More than one page of history, and queries that ride on decisions. */
-static void
-long_history(struct fixture *fixture)
+SERVER_TEST(frame, a_long_history_is_folded_page_by_page)
 {
     fixture->timeout = 30 * NS_PER_S;
     fixture_open_system(fixture, &types);
@@ -247,11 +240,6 @@ long_history(struct fixture *fixture)
         signal_with(fixture, "wf", "count", large);
         EXPECT_TEXT(count_of(fixture, "wf"), arena_format(fixture->arena, "%d", i + 1));
     }
-}
-
-TEST(frame, a_long_history_is_folded_page_by_page)
-{
-    fixture_run(long_history);
 }
 
 static void
@@ -280,8 +268,7 @@ TEST(frame, an_activity_lives_by_its_heartbeats_and_hears_that_it_is_cancelled)
 }
 
 /* What waits when the server starts again is worked on as soon as there is somebody. */
-static void
-waited(struct fixture *fixture)
+SERVER_TEST(frame, what_waited_before_the_frame_was_open_is_not_forgotten)
 {
     fixture->timeout = 30 * NS_PER_S;
     fixture_wire_system(fixture, &types);
@@ -293,14 +280,8 @@ waited(struct fixture *fixture)
     expect_completed(fixture, "wf", "half");
 }
 
-TEST(frame, what_waited_before_the_frame_was_open_is_not_forgotten)
-{
-    fixture_run(waited);
-}
-
 /* A list of the same name in a domain that a type does not live in is its users' own. */
-static void
-elsewhere(struct fixture *fixture)
+SERVER_TEST(frame, a_type_of_one_domain_is_not_served_in_others, "A-264")
 {
     fixture->timeout = 5 * NS_PER_S;
     fixture_open_system(fixture, &system_types);
@@ -310,9 +291,4 @@ elsewhere(struct fixture *fixture)
     EXPECT(system_serves(fixture->system.context,
                          domains_find_name(fixture->domains, "cadence-batcher")->id,
                          "cadence-sys-batcher-tasklist"));
-}
-
-TEST(frame, a_type_of_one_domain_is_not_served_in_others, "A-264")
-{
-    fixture_run(elsewhere);
 }

@@ -189,8 +189,8 @@ open_scene(struct fixture *fixture)
 
 /* --- stories ---- */
 
-static void
-failed_over(struct fixture *fixture)
+SERVER_TEST_IN(managed, domains_are_failed_over_in_batches_and_a_pause_holds_them,
+               fixture_run_in_group(body), "A-265")
 {
     open_scene(fixture);
     start(fixture, "cadence-failover-manager", MANAGED_FAILOVER,
@@ -220,13 +220,7 @@ failed_over(struct fixture *fixture)
     expect_state(fixture, "cadence-failover-manager", "\"State\":\"complete\"");
 }
 
-TEST(managed, domains_are_failed_over_in_batches_and_a_pause_holds_them, "A-265")
-{
-    fixture_run_in_group(failed_over);
-}
-
-static void
-drilled(struct fixture *fixture)
+SERVER_TEST_IN(managed, a_drill_brings_the_domains_back_after_its_wait, fixture_run_in_group(body))
 {
     open_scene(fixture);
     start(fixture, "cadence-failover-manager-drill", MANAGED_FAILOVER,
@@ -241,13 +235,8 @@ drilled(struct fixture *fixture)
     EXPECT_EQ(count_moved(fixture), 0);
 }
 
-TEST(managed, a_drill_brings_the_domains_back_after_its_wait)
-{
-    fixture_run_in_group(drilled);
-}
-
-static void
-refused(struct fixture *fixture)
+SERVER_TEST_IN(managed, what_cannot_be_done_changes_nothing_and_says_why,
+               fixture_run_in_group(body))
 {
     open_scene(fixture);
     start(fixture, "graceful", MANAGED_FAILOVER,
@@ -267,11 +256,6 @@ refused(struct fixture *fixture)
     EXPECT_EQ(count_moved(fixture), 0);
 }
 
-TEST(managed, what_cannot_be_done_changes_nothing_and_says_why)
-{
-    fixture_run_in_group(refused);
-}
-
 /* A worker of the domain asks for decisions, once. */
 static void
 poll_once(struct fixture *fixture, const char *domain)
@@ -280,8 +264,8 @@ poll_once(struct fixture *fixture, const char *domain)
                        .task_list = fixture_list(fixture, "work"), .identity = "worker"));
 }
 
-static void
-held_by_workers(struct fixture *fixture)
+SERVER_TEST_IN(managed, a_domain_with_workers_stays_when_the_target_cannot_say_that_they_are_there,
+               fixture_run_in_group(body))
 {
     open_scene(fixture);
     poll_once(fixture, "managed-0");
@@ -294,13 +278,8 @@ held_by_workers(struct fixture *fixture)
     EXPECT_TEXT(active(fixture, "managed-0"), "cluster0");
 }
 
-TEST(managed, a_domain_with_workers_stays_when_the_target_cannot_say_that_they_are_there)
-{
-    fixture_run_in_group(held_by_workers);
-}
-
-static void
-moved_by_the_newer(struct fixture *fixture)
+SERVER_TEST_IN(managed, the_newer_failover_remembers_where_the_domains_were,
+               fixture_run_in_group(body))
 {
     open_scene(fixture);
     start(fixture, "cadence-failover-v2", MANAGED_FAILOVER_V2,
@@ -314,13 +293,8 @@ moved_by_the_newer(struct fixture *fixture)
     EXPECT_TEXT(active(fixture, "managed-4"), "cluster1");
 }
 
-TEST(managed, the_newer_failover_remembers_where_the_domains_were)
-{
-    fixture_run_in_group(moved_by_the_newer);
-}
-
-static void
-rebalanced(struct fixture *fixture)
+SERVER_TEST_IN(managed, a_rebalance_brings_each_domain_to_the_cluster_that_it_prefers,
+               fixture_run_in_group(body), "F-044", "A-265")
 {
     open_scene(fixture);
     register_managed(fixture, "west-1", "cluster1");
@@ -342,13 +316,8 @@ rebalanced(struct fixture *fixture)
     EXPECT_TEXT(active(fixture, "west-3"), "cluster1");
 }
 
-TEST(managed, a_rebalance_brings_each_domain_to_the_cluster_that_it_prefers, "F-044", "A-265")
-{
-    fixture_run_in_group(rebalanced);
-}
-
-static void
-attributes_moved(struct fixture *fixture)
+SERVER_TEST_IN(managed, attributes_go_with_a_failover_and_come_to_where_the_data_prefer_them,
+               fixture_run_in_group(body), "F-044")
 {
     fixture->timeout = 60 * NS_PER_S;
     fixture_open_system(fixture, &system_types);
@@ -369,9 +338,4 @@ attributes_moved(struct fixture *fixture)
                 "{\"SuccessDomains\":[{\"DomainName\":\"trips\"}],\"FailedDomains\":[]}");
     EXPECT_TEXT(attributes_of(fixture, "trips"), "cluster0 cluster0");
     EXPECT_TEXT(active(fixture, "trips"), "cluster1"); /* it prefers none */
-}
-
-TEST(managed, attributes_go_with_a_failover_and_come_to_where_the_data_prefer_them, "F-044")
-{
-    fixture_run_in_group(attributes_moved);
 }

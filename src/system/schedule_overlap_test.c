@@ -28,8 +28,7 @@ count_closed(struct fixture *fixture, const char *status)
         arena_format(fixture->arena, "CadenceScheduleID = 'busy' and CloseStatus = '%s'", status));
 }
 
-static void
-skips(struct fixture *fixture)
+SERVER_TEST(schedule_overlap, by_default_a_fire_is_skipped_while_a_run_is_open, "A-274")
 {
     begin(fixture, OVERLAP(INVALID)); /* which is SKIP_NEW */
     scheduling_wait(fixture, 120);
@@ -41,13 +40,7 @@ skips(struct fixture *fixture)
     EXPECT_EQ(scheduling_count(fixture, "busy"), 2);
 }
 
-TEST(schedule_overlap, by_default_a_fire_is_skipped_while_a_run_is_open, "A-274")
-{
-    fixture_run(skips);
-}
-
-static void
-buffers(struct fixture *fixture)
+SERVER_TEST(schedule_overlap, buffered_fires_are_started_one_after_the_other, "A-274")
 {
     begin(fixture, OVERLAP(BUFFER));
     scheduling_wait(fixture, 180); /* three more, of which two fit */
@@ -76,13 +69,7 @@ buffers(struct fixture *fixture)
     EXPECT_EQ(info_of(fixture, "busy")->skipped_runs, 2);
 }
 
-TEST(schedule_overlap, buffered_fires_are_started_one_after_the_other, "A-274")
-{
-    fixture_run(buffers);
-}
-
-static void
-concurrent(struct fixture *fixture)
+SERVER_TEST(schedule_overlap, concurrent_runs_are_limited_only_if_a_limit_is_given, "A-274")
 {
     begin(fixture, OVERLAP(CONCURRENT));
     scheduling_wait(fixture, 180);
@@ -98,13 +85,7 @@ concurrent(struct fixture *fixture)
     EXPECT_EQ(info_of(fixture, "busy")->running_workflow_count, 3);
 }
 
-TEST(schedule_overlap, concurrent_runs_are_limited_only_if_a_limit_is_given, "A-274")
-{
-    fixture_run(concurrent);
-}
-
-static void
-cancels(struct fixture *fixture)
+SERVER_TEST(schedule_overlap, the_previous_run_is_asked_to_end, "A-274")
 {
     begin(fixture, OVERLAP(CANCEL_PREVIOUS));
     scheduling_wait(fixture, 60);
@@ -120,13 +101,7 @@ cancels(struct fixture *fixture)
                 "schedule overlap policy: CANCEL_PREVIOUS");
 }
 
-TEST(schedule_overlap, the_previous_run_is_asked_to_end, "A-274")
-{
-    fixture_run(cancels);
-}
-
-static void
-terminates(struct fixture *fixture)
+SERVER_TEST(schedule_overlap, the_previous_run_is_terminated, "A-274")
 {
     begin(fixture, OVERLAP(TERMINATE_PREVIOUS));
     scheduling_wait(fixture, 120);
@@ -135,13 +110,7 @@ terminates(struct fixture *fixture)
     EXPECT_EQ(scheduling_count(fixture, "busy"), 3);
 }
 
-TEST(schedule_overlap, the_previous_run_is_terminated, "A-274")
-{
-    fixture_run(terminates);
-}
-
-static void
-pauses_on_failure(struct fixture *fixture)
+SERVER_TEST(schedule_overlap, a_run_that_fails_pauses_the_schedule_if_it_says_so, "A-279")
 {
     scheduling_open(fixture);
     API(CreateScheduleRequest) *request = scheduling_new(fixture, "busy", "@every 60s");
@@ -161,9 +130,4 @@ pauses_on_failure(struct fixture *fixture)
     scheduling_wait(fixture, 300);
     EXPECT_EQ(info_of(fixture, "busy")->total_runs, 2);
     EXPECT_EQ(count_closed(fixture, "FAILED"), 1);
-}
-
-TEST(schedule_overlap, a_run_that_fails_pauses_the_schedule_if_it_says_so, "A-279")
-{
-    fixture_run(pauses_on_failure);
 }

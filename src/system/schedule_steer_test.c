@@ -11,8 +11,8 @@ seconds_of(const GOOGLE(Timestamp) *time)
 
 /* --- paused ---- */
 
-static void
-pauses(struct fixture *fixture)
+SERVER_TEST(schedule, a_paused_schedule_starts_nothing_and_catches_up_as_it_is_told, "A-275",
+            "A-276")
 {
     scheduling_open(fixture);
     API(CreateScheduleRequest) *request = scheduling_new(fixture, "rest", "@every 10s");
@@ -53,13 +53,7 @@ pauses(struct fixture *fixture)
     EXPECT_EQ(scheduling_count(fixture, "rest"), 9);
 }
 
-TEST(schedule, a_paused_schedule_starts_nothing_and_catches_up_as_it_is_told, "A-275", "A-276")
-{
-    fixture_run(pauses);
-}
-
-static void
-paused_from_the_start(struct fixture *fixture)
+SERVER_TEST(schedule, a_schedule_may_be_paused_from_the_start, "A-283")
 {
     scheduling_open(fixture);
     API(CreateScheduleRequest) *request = scheduling_new(fixture, "later", "@every 10s");
@@ -82,15 +76,9 @@ paused_from_the_start(struct fixture *fixture)
     EXPECT(!scheduling_list(fixture, 0, NO_TOKEN)->schedules[0]->state->paused);
 }
 
-TEST(schedule, a_schedule_may_be_paused_from_the_start, "A-283")
-{
-    fixture_run(paused_from_the_start);
-}
-
 /* --- updated ---- */
 
-static void
-updates(struct fixture *fixture)
+SERVER_TEST(schedule, an_update_replaces_what_it_has_and_keeps_the_rest, "A-277")
 {
     scheduling_open(fixture);
     const API(CreateScheduleRequest) *created = scheduling_new(fixture, "old", "@every 1h");
@@ -125,11 +113,6 @@ updates(struct fixture *fixture)
     EXPECT_EQ(described->info->running_workflow_count, 2);
     const API(ListSchedulesResponse) *list = scheduling_list(fixture, 0, NO_TOKEN);
     EXPECT_TEXT(list->schedules[0]->cron_expression, "@every 10s");
-}
-
-TEST(schedule, an_update_replaces_what_it_has_and_keeps_the_rest, "A-277")
-{
-    fixture_run(updates);
 }
 
 /* --- backfills ---- */

@@ -59,8 +59,7 @@ expect_same(struct fixture *fixture, const ProtobufCMessage *one, const Protobuf
     EXPECT(slice_equal(message_encode(fixture->arena, one), message_encode(fixture->arena, other)));
 }
 
-static void
-round_trip(struct fixture *fixture)
+SERVER_TEST(schedule, describe_tells_all_that_was_given_and_needs_no_decision_before, "A-271")
 {
     scheduling_open(fixture);
     const API(CreateScheduleRequest) *request = make_full(fixture);
@@ -86,13 +85,7 @@ round_trip(struct fixture *fixture)
     EXPECT_TEXT(run->type->name, "cadence-scheduler");
 }
 
-TEST(schedule, describe_tells_all_that_was_given_and_needs_no_decision_before, "A-271")
-{
-    fixture_run(round_trip);
-}
-
-static void
-twice(struct fixture *fixture)
+SERVER_TEST(schedule, an_id_is_taken_until_its_schedule_is_deleted, "A-266")
 {
     scheduling_open(fixture);
     scheduling_create(fixture, scheduling_new(fixture, "one", "@hourly"));
@@ -102,11 +95,6 @@ twice(struct fixture *fixture)
     scheduling_delete(fixture, "one");
     scheduling_create(fixture, scheduling_new(fixture, "one", "@daily")); /* at once */
     EXPECT_TEXT(scheduling_describe(fixture, "one")->spec->cron_expression, "@daily");
-}
-
-TEST(schedule, an_id_is_taken_until_its_schedule_is_deleted, "A-266")
-{
-    fixture_run(twice);
 }
 
 /* --- refused ---- */
@@ -120,8 +108,7 @@ expect_refused(struct fixture *fixture, const API(CreateScheduleRequest) *reques
     EXPECT_TEXT(err->message, sentence);
 }
 
-static void
-lacking(struct fixture *fixture)
+SERVER_TEST(schedule, what_lacks_is_reported, "A-267")
 {
     API(CreateScheduleRequest) *request = scheduling_new(fixture, "", "@hourly");
     expect_refused(fixture, request, "ScheduleID is not set on request.");
@@ -149,13 +136,7 @@ lacking(struct fixture *fixture)
     EXPECT_OK(scheduling_try(fixture, request));
 }
 
-TEST(schedule, what_lacks_is_reported, "A-267")
-{
-    fixture_run(lacking);
-}
-
-static void
-contradicting(struct fixture *fixture)
+SERVER_TEST(schedule, what_contradicts_itself_is_refused, "A-268", "A-269", "A-270")
 {
     API(CreateScheduleRequest) *request = scheduling_new(fixture, "bad", "@hourly");
     request->spec->start_time = presence_make_timestamp(fixture->arena, 5 * NS_PER_S);
@@ -177,13 +158,7 @@ contradicting(struct fixture *fixture)
     EXPECT_KIND(scheduling_try(fixture, request), ERR_BAD_REQUEST);
 }
 
-TEST(schedule, what_contradicts_itself_is_refused, "A-268", "A-269", "A-270")
-{
-    fixture_run(contradicting);
-}
-
-static void
-unknown(struct fixture *fixture)
+SERVER_TEST(schedule, one_that_is_not_there_is_not_found_but_can_be_deleted, "A-282", "A-280")
 {
     static const char *const text = "schedule \"nobody\" not found in domain \"orders\"";
     API(DescribeScheduleRequest) *describe = API_NEW(fixture->arena, describe_schedule_request);
@@ -202,11 +177,6 @@ unknown(struct fixture *fixture)
         EXPECT_TEXT(err->message, text);
     }
     scheduling_delete(fixture, "nobody");
-}
-
-TEST(schedule, one_that_is_not_there_is_not_found_but_can_be_deleted, "A-282", "A-280")
-{
-    fixture_run(unknown);
 }
 
 /* --- firing ---- */
@@ -255,8 +225,7 @@ TEST(schedule, a_schedule_starts_its_workflow_on_time_and_marks_it, "A-272", "A-
     fixture_run(fires);
 }
 
-static void
-jitters_and_ends(struct fixture *fixture)
+SERVER_TEST(schedule, jitter_delays_each_fire_and_the_end_time_is_the_last, "A-284")
 {
     scheduling_open(fixture);
     API(CreateScheduleRequest) *request = scheduling_new(fixture, "late", "* * * * *");
@@ -283,13 +252,7 @@ jitters_and_ends(struct fixture *fixture)
     EXPECT_EQ(scheduling_list(fixture, 0, NO_TOKEN)->n_schedules, 0); /* it has come to its end */
 }
 
-TEST(schedule, jitter_delays_each_fire_and_the_end_time_is_the_last, "A-284")
-{
-    fixture_run(jitters_and_ends);
-}
-
-static void
-switched_off(struct fixture *fixture)
+SERVER_TEST(schedule, a_domain_may_have_its_schedules_switched_off, "A-285")
 {
     fixture_set(fixture, "worker.enableScheduler: [{value: false, constraints: {domainName: "
                          "orders}}]\n");
@@ -302,11 +265,6 @@ switched_off(struct fixture *fixture)
                          "orders}}]\n");
     scheduling_wait(fixture, 60);
     EXPECT(scheduling_describe(fixture, "off")->info->total_runs > 0);
-}
-
-TEST(schedule, a_domain_may_have_its_schedules_switched_off, "A-285")
-{
-    fixture_run(switched_off);
 }
 
 /* --- lists ---- */
@@ -348,8 +306,7 @@ TEST(schedule, lists_show_schedules_that_are_there_and_nothing_else, "A-281", "A
 
 /* --- deleted ---- */
 
-static void
-deletes(struct fixture *fixture)
+SERVER_TEST(schedule, a_deleted_schedule_closes_its_run_and_starts_nothing_more, "A-280")
 {
     scheduling_open(fixture);
     scheduling_create(fixture, scheduling_new(fixture, "gone", "@every 10s"));
@@ -363,9 +320,4 @@ deletes(struct fixture *fixture)
     scheduling_wait(fixture, 60);
     EXPECT_EQ(scheduling_count(fixture, "gone"), 1);
     scheduling_delete(fixture, "gone");
-}
-
-TEST(schedule, a_deleted_schedule_closes_its_run_and_starts_nothing_more, "A-280")
-{
-    fixture_run(deletes);
 }

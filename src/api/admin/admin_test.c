@@ -12,8 +12,7 @@ expect_state(const json_t *info, int state, int close_status)
     EXPECT_EQ(json_integer_value(json_object_get(info, "CloseStatus")), close_status);
 }
 
-static void
-see_run(struct fixture *fixture)
+SERVER_TEST(admin, a_run_is_shown_from_inside_as_it_is_in_memory_and_in_the_store, "E-076")
 {
     run_start(fixture, "wf");
     ADMIN(DescribeWorkflowExecutionRequest) *request =
@@ -37,11 +36,6 @@ see_run(struct fixture *fixture)
     json_decref(state);
     request->workflow_execution->workflow_id = "nobody";
     EXPECT_KIND(fixture_call(fixture, request, &response), ERR_ENTITY_NOT_EXISTS);
-}
-
-TEST(admin, a_run_is_shown_from_inside_as_it_is_in_memory_and_in_the_store, "E-076")
-{
-    fixture_run(see_run);
 }
 
 static ADMIN(DescribeHistoryHostResponse) *
@@ -81,8 +75,7 @@ TEST(admin, shards_are_listed_with_their_host, "E-076")
 }
 
 /* A shard that is closed is read again, and the work goes on. */
-static void
-close_shard(struct fixture *fixture)
+SERVER_TEST(admin, a_shard_that_is_closed_is_taken_again_and_goes_on, "E-076")
 {
     run_start(fixture, "wf");
     int shard = (int)engine_shard_of(atomic_load(&fixture->engine), "wf");
@@ -99,13 +92,7 @@ close_shard(struct fixture *fixture)
     EXPECT_KIND(fixture_call(fixture, request, NULL), ERR_BAD_REQUEST);
 }
 
-TEST(admin, a_shard_that_is_closed_is_taken_again_and_goes_on, "E-076")
-{
-    fixture_run(close_shard);
-}
-
-static void
-no_meaning(struct fixture *fixture)
+SERVER_TEST(admin, what_has_no_meaning_says_what_has, "E-076")
 {
     struct error *err = ADMIN_CALL(fixture, NULL, reset_queue);
     EXPECT_KIND(err, ERR_BAD_REQUEST);
@@ -115,21 +102,10 @@ no_meaning(struct fixture *fixture)
     EXPECT(strstr(err->message, "RefreshWorkflowTasks") != NULL);
 }
 
-TEST(admin, what_has_no_meaning_says_what_has, "E-076")
-{
-    fixture_run(no_meaning);
-}
-
-static void
-refresh(struct fixture *fixture)
+SERVER_TEST(admin, tasks_are_sent_again_by_the_operators_call_too, "E-076")
 {
     run_start(fixture, "wf");
     EXPECT_OK(ADMIN_CALL(fixture, NULL, refresh_workflow_tasks, .domain = "orders",
                          .workflow_execution = fixture_execution(fixture, "wf")));
     EXPECT(poll_decision(fixture, "work")->task_token.len > 0);
-}
-
-TEST(admin, tasks_are_sent_again_by_the_operators_call_too, "E-076")
-{
-    fixture_run(refresh);
 }

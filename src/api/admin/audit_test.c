@@ -89,13 +89,7 @@ see_pages(struct fixture *fixture)
     EXPECT_EQ(page->next, 0);
 }
 
-static void
-pages(struct fixture *fixture)
+SERVER_TEST(audit, the_newest_records_stay_and_come_in_pages)
 {
     with_audit(fixture, see_pages);
-}
-
-TEST(audit, the_newest_records_stay_and_come_in_pages)
-{
-    fixture_run(pages);
 }

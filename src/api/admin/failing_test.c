@@ -67,8 +67,7 @@ TEST(failing, a_workflow_whose_worker_fails_pauses_is_told_and_goes_on_once_it_i
     fixture_run(pauses);
 }
 
-static void
-attempts(struct fixture *fixture)
+SERVER_TEST(failing, the_number_of_attempts_is_bounded_and_a_signal_does_not_wait)
 {
     run_start(fixture, "broken");
     int64_t lasted = fail_times(fixture, 10); /* 1 + 2 + 4 + 8 + 16 + 32 s */
@@ -78,9 +77,4 @@ attempts(struct fixture *fixture)
     API(PollForDecisionTaskResponse) *task = poll_decision(fixture, "work");
     EXPECT(clock_wall() - now < SECOND && task->attempt == 0);
     EXPECT_EQ(list_failing(fixture)->total, 0);
-}
-
-TEST(failing, the_number_of_attempts_is_bounded_and_a_signal_does_not_wait)
-{
-    fixture_run(attempts);
 }

@@ -129,8 +129,7 @@ TEST(repair, a_corrupt_run_goes_with_all_its_rows_and_its_id_is_free, "E-077")
     fixture_run(corrupt);
 }
 
-static void
-sound(struct fixture *fixture)
+SERVER_TEST(repair, a_run_that_is_well_is_left_alone, "E-077")
 {
     const char *first = run_start(fixture, "wf");
     run_signal(fixture, "wf", "again");
@@ -152,8 +151,7 @@ sound(struct fixture *fixture)
 
 /* A reset goes on in the tree of its base: of a base that cannot be read nobody knows which part of
  * the tree is its own. */
-static void
-shared(struct fixture *fixture)
+SERVER_TEST(repair, a_run_that_was_reset_from_a_corrupt_one_keeps_its_history, "E-077")
 {
     const char *base = run_start(fixture, "wf");
     API(PollForDecisionTaskResponse) *task = poll_decision(fixture, "work");
@@ -167,14 +165,4 @@ shared(struct fixture *fixture)
     EXPECT_KIND(run_try_describe(fixture, "wf", base), ERR_ENTITY_NOT_EXISTS);
     EXPECT(!repair(fixture, "wf", reset->run_id)); /* has all of its history */
     EXPECT_OK(run_try_describe(fixture, "wf", ""));
-}
-
-TEST(repair, a_run_that_was_reset_from_a_corrupt_one_keeps_its_history, "E-077")
-{
-    fixture_run(shared);
-}
-
-TEST(repair, a_run_that_is_well_is_left_alone, "E-077")
-{
-    fixture_run(sound);
 }

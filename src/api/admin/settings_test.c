@@ -39,8 +39,7 @@ signal_with(struct fixture *fixture, const char *name)
     return fixture_call(fixture, request, NULL);
 }
 
-static void
-changed_by_call(struct fixture *fixture)
+SERVER_TEST(settings, a_call_changes_them_shows_them_and_takes_them_back, "H-022")
 {
     run_start(fixture, "wf");
     EXPECT_OK(signal_with(fixture, "a long name"));
@@ -92,9 +91,4 @@ operational(struct fixture *fixture)
 TEST(settings, the_operational_calls_are_about_the_same_store, "H-022")
 {
     fixture_run(operational);
-}
-
-TEST(settings, a_call_changes_them_shows_them_and_takes_them_back, "H-022")
-{
-    fixture_run(changed_by_call);
 }

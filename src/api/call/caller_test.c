@@ -38,8 +38,8 @@ close_run(struct fixture *fixture)
 #define FLAGS_WRONG "{\"workflowExecutionAlreadyCompletedErrorEnabled\":true}"
 #define FLAGS_OFF   "{\"WorkflowExecutionAlreadyCompletedErrorEnabled\":false}"
 
-static void
-already_completed(struct fixture *fixture)
+SERVER_TEST(caller, only_clients_that_know_the_error_are_told_that_a_run_has_completed, "A-010",
+            "A-002", "A-006")
 {
     static const struct {
         struct call_header headers[3];
@@ -97,12 +97,6 @@ already_completed(struct fixture *fixture)
     }
 }
 
-TEST(caller, only_clients_that_know_the_error_are_told_that_a_run_has_completed, "A-010", "A-002",
-     "A-006")
-{
-    fixture_run(already_completed);
-}
-
 static struct error *
 describe_as(struct fixture *fixture, const struct call_header *headers, size_t count)
 {
@@ -116,8 +110,7 @@ describe_as(struct fixture *fixture, const struct call_header *headers, size_t c
     return err;
 }
 
-static void
-versions(struct fixture *fixture)
+SERVER_TEST(caller, clients_that_are_too_new_are_refused_where_that_is_asked_for, "A-011")
 {
     static const struct call_header newer[] = {HEADER("cadence-client-name", "uber-java"),
                                                HEADER("cadence-client-feature-version", "1.5.1")};
@@ -135,11 +128,6 @@ versions(struct fixture *fixture)
     EXPECT_OK(describe_as(fixture, NULL, 0));
 }
 
-TEST(caller, clients_that_are_too_new_are_refused_where_that_is_asked_for, "A-011")
-{
-    fixture_run(versions);
-}
-
 static void
 cluster_info(struct fixture *fixture)
 {
@@ -153,8 +141,7 @@ TEST(caller, the_newest_known_clients_are_told, "A-012")
     fixture_run(cluster_info);
 }
 
-static void
-stopping(struct fixture *fixture)
+SERVER_TEST(caller, a_server_that_stops_says_so_to_every_call, "A-015")
 {
     api_drain(fixture->api);
     struct error *err = describe_as(fixture, NULL, 0);
@@ -163,14 +150,8 @@ stopping(struct fixture *fixture)
     cluster_info(fixture);
 }
 
-TEST(caller, a_server_that_stops_says_so_to_every_call, "A-015")
-{
-    fixture_run(stopping);
-}
-
 /* YARPC's headers, as the Go client sends them. */
-static void
-yarpc(struct fixture *fixture)
+SERVER_TEST(caller, the_headers_of_yarpc_are_understood, "A-003")
 {
     static const struct call_header right[] = {HEADER("rpc-caller", "cadence-client"),
                                                HEADER("rpc-service", "cadence-frontend"),
@@ -178,11 +159,6 @@ yarpc(struct fixture *fixture)
     static const struct call_header wrong[] = {HEADER("rpc-service", "another")};
     EXPECT_OK(describe_as(fixture, right, 3));
     EXPECT_KIND(describe_as(fixture, wrong, 1), ERR_UNIMPLEMENTED);
-}
-
-TEST(caller, the_headers_of_yarpc_are_understood, "A-003")
-{
-    fixture_run(yarpc);
 }
 
 TEST(caller, the_public_services_have_all_their_rpcs, "A-001")

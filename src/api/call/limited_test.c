@@ -107,8 +107,8 @@ expect_limited(struct fixture *fixture, call_function *call)
     EXPECT(is_held_off(call(fixture)));
 }
 
-static void
-one_busy_id(struct fixture *fixture)
+SERVER_TEST(limited, calls_of_one_id_are_held_off_in_the_words_that_clients_know, "H-006", "H-007",
+            "H-009")
 {
     fixture_set(fixture, "history.workflowIDExternalRPS: [{value: 3}]\n");
     call_function *const limited[] = {
@@ -124,14 +124,7 @@ one_busy_id(struct fixture *fixture)
     EXPECT(is_held_off(describe(fixture)));
 }
 
-TEST(limited, calls_of_one_id_are_held_off_in_the_words_that_clients_know, "H-006", "H-007",
-     "H-009")
-{
-    fixture_run(one_busy_id);
-}
-
-static void
-nothing_written(struct fixture *fixture)
+SERVER_TEST(limited, a_call_that_was_held_off_has_written_nothing, "H-006")
 {
     fixture_set(fixture, "history.workflowIDExternalRPS: [{value: 3}]\n");
     EXPECT_OK(start(fixture));
@@ -144,15 +137,9 @@ nothing_written(struct fixture *fixture)
     EXPECT_EQ(read->history->n_events, 4); /* started, scheduled, two signals */
 }
 
-TEST(limited, a_call_that_was_held_off_has_written_nothing, "H-006")
-{
-    fixture_run(nothing_written);
-}
-
 /* --- who is hot ---- */
 
-static void
-hot_ids(struct fixture *fixture)
+SERVER_TEST(limited, the_hottest_ids_are_told_also_in_the_shadow, "H-004")
 {
     fixture_set(fixture, "history.workflowIDExternalRPS: [{value: 3}]\n"
                          "history.workflowIDExternalRateLimitEnabled: [{value: false}]\n");
@@ -175,9 +162,4 @@ hot_ids(struct fixture *fixture)
     request->count = 1;
     request->domain = "nowhere";
     EXPECT_KIND(fixture_call(fixture, request, &response), ERR_ENTITY_NOT_EXISTS);
-}
-
-TEST(limited, the_hottest_ids_are_told_also_in_the_shadow, "H-004")
-{
-    fixture_run(hot_ids);
 }

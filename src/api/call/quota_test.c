@@ -37,8 +37,7 @@ register_other(struct fixture *fixture)
     EXPECT_OK(fixture_call(fixture, request, NULL));
 }
 
-static void
-busy_domain(struct fixture *fixture)
+SERVER_TEST(quota, a_domain_that_calls_too_often_is_told_and_no_other_is, "H-025", "H-026", "H-029")
 {
     register_other(fixture);
     fixture_set(fixture, "frontend.domainrps: [{value: 5, constraints: {domainName: orders}}]\n");
@@ -49,11 +48,6 @@ busy_domain(struct fixture *fixture)
     fixture_set(fixture, "frontend.globalDomainrps: [{value: 2}]\n"); /* the smaller one counts */
     EXPECT_OK(fiber_sleep(NS_PER_S, fixture->arena));
     EXPECT_EQ(count_passed(fixture, "orders", 20), 2);
-}
-
-TEST(quota, a_domain_that_calls_too_often_is_told_and_no_other_is, "H-025", "H-026", "H-029")
-{
-    fixture_run(busy_domain);
 }
 
 static bool
@@ -71,8 +65,7 @@ is_poll_refused(struct fixture *fixture, const char *list, const char *base)
     return is_over_quota(err);
 }
 
-static void
-busy_list(struct fixture *fixture)
+SERVER_TEST(quota, a_list_and_those_that_go_with_it_share_a_rate, "C-026")
 {
     fixture_set(fixture, "frontend.tasklistworkerrps:\n"
                          "  - {value: 2, constraints: {taskListName: work}}\n"
@@ -90,13 +83,7 @@ busy_list(struct fixture *fixture)
     run_start(fixture, "wf");
 }
 
-TEST(quota, a_list_and_those_that_go_with_it_share_a_rate, "C-026")
-{
-    fixture_run(busy_list);
-}
-
-static void
-busy_host(struct fixture *fixture)
+SERVER_TEST(quota, all_domains_share_what_the_host_takes, "H-025", "H-029")
 {
     register_other(fixture);
     fixture_set(fixture, "frontend.rps: [{value: 6}]\n");
@@ -106,11 +93,6 @@ busy_host(struct fixture *fixture)
     EXPECT_EQ(count_passed(fixture, "orders", 5), 0);
 }
 
-TEST(quota, all_domains_share_what_the_host_takes, "H-025", "H-029")
-{
-    fixture_run(busy_host);
-}
-
 static struct error *
 poll_once(struct fixture *fixture)
 {
@@ -118,8 +100,7 @@ poll_once(struct fixture *fixture)
     return poll_send(fixture, fixture_poll(fixture, "work"), &response);
 }
 
-static void
-answers(struct fixture *fixture)
+SERVER_TEST(quota, answers_of_workers_and_calls_about_domains_are_never_refused, "H-027")
 {
     run_start(fixture, "wf");
     API(PollForDecisionTaskResponse) *task = poll_decision(fixture, "work");
@@ -133,14 +114,8 @@ answers(struct fixture *fixture)
                        .name = "orders"));
 }
 
-TEST(quota, answers_of_workers_and_calls_about_domains_are_never_refused, "H-027")
-{
-    fixture_run(answers);
-}
-
 /* Two a second: the third waits half a second, if it may. */
-static void
-late_polls(struct fixture *fixture)
+SERVER_TEST(quota, a_poll_waits_for_its_turn_as_long_as_the_setting_says, "H-028")
 {
     static const struct {
         const char *delay;
@@ -160,13 +135,7 @@ late_polls(struct fixture *fixture)
     }
 }
 
-TEST(quota, a_poll_waits_for_its_turn_as_long_as_the_setting_says, "H-028")
-{
-    fixture_run(late_polls);
-}
-
-static void
-exempt_callers(struct fixture *fixture)
+SERVER_TEST(quota, some_kinds_of_callers_have_none, "H-030")
 {
     const struct call_header header = {slice_text("cadence-caller-type"), slice_text("cli")};
     fixture_set(fixture, "frontend.rps: [{value: 0}]\n"
@@ -177,9 +146,4 @@ exempt_callers(struct fixture *fixture)
     EXPECT_EQ(count_passed(fixture, "orders", 3), 3);
     fixture->headers = NULL;
     fixture->header_count = 0;
-}
-
-TEST(quota, some_kinds_of_callers_have_none, "H-030")
-{
-    fixture_run(exempt_callers);
 }

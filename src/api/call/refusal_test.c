@@ -34,8 +34,7 @@ long_name(struct fixture *fixture, size_t length)
     return name;
 }
 
-static void
-start_ids(struct fixture *fixture)
+SERVER_TEST(refusal, a_start_without_what_names_it_is_refused, "A-016", "A-017", "A-022", "A-036")
 {
     EXPECT_START_REFUSED(fixture, request->domain = "", "Domain not set on request.");
     EXPECT_START_REFUSED(fixture, request->workflow_id = "", "WorkflowId is not set on request.");
@@ -55,8 +54,7 @@ start_ids(struct fixture *fixture)
 }
 
 /* Cadence runs it in the server. It would be accepted here, and nobody would ever run it. */
-static void
-shadowing(struct fixture *fixture)
+SERVER_TEST(refusal, a_start_of_the_shadow_workflow_says_that_it_is_not_served)
 {
     API(StartWorkflowExecutionRequest) *request = fixture_start(fixture, "orders-shadow-workflow");
     request->domain = "cadence-shadower";
@@ -71,18 +69,7 @@ shadowing(struct fixture *fixture)
     EXPECT_OK(try_start(fixture, request));
 }
 
-TEST(refusal, a_start_of_the_shadow_workflow_says_that_it_is_not_served)
-{
-    fixture_run(shadowing);
-}
-
-TEST(refusal, a_start_without_what_names_it_is_refused, "A-016", "A-017", "A-022", "A-036")
-{
-    fixture_run(start_ids);
-}
-
-static void
-start_times(struct fixture *fixture)
+SERVER_TEST(refusal, times_of_a_start_must_make_sense, "A-033", "A-035", "A-182")
 {
     struct arena *arena = fixture->arena;
     EXPECT_START_REFUSED(
@@ -111,13 +98,7 @@ start_times(struct fixture *fixture)
                          "\"0 0 31 4 *\"");
 }
 
-TEST(refusal, times_of_a_start_must_make_sense, "A-033", "A-035", "A-182")
-{
-    fixture_run(start_times);
-}
-
-static void
-lengths(struct fixture *fixture)
+SERVER_TEST(refusal, names_have_a_longest_length, "A-016", "A-037")
 {
     char *longest = long_name(fixture, 1000), *longer = long_name(fixture, 1001);
     EXPECT_START_REFUSED(fixture, request->domain = longer, "Domain length exceeds limit.");
@@ -149,13 +130,7 @@ lengths(struct fixture *fixture)
     EXPECT_REFUSED(SIGNAL_WITH_START, "Request is nil.");
 }
 
-TEST(refusal, names_have_a_longest_length, "A-016", "A-037")
-{
-    fixture_run(lengths);
-}
-
-static void
-blobs(struct fixture *fixture)
+SERVER_TEST(refusal, input_and_memo_together_have_a_largest_size, "A-038", "A-135")
 {
     fixture_set(fixture, "limit.blobSize.error:\n- value: 100\n");
     API(StartWorkflowExecutionRequest) *request = fixture_start(fixture, "wf");
@@ -189,13 +164,7 @@ blobs(struct fixture *fixture)
     EXPECT_REFUSED(fixture_call(fixture, signal, NULL), "SignalName is not set on request.");
 }
 
-TEST(refusal, input_and_memo_together_have_a_largest_size, "A-038", "A-135")
-{
-    fixture_run(blobs);
-}
-
-static void
-retry_policies(struct fixture *fixture)
+SERVER_TEST(refusal, every_breach_of_a_retry_policy_has_its_own_sentence, "A-039")
 {
     static const struct {
         int64_t initial, maximum, expiration;
@@ -230,11 +199,6 @@ retry_policies(struct fixture *fixture)
     }
 }
 
-TEST(refusal, every_breach_of_a_retry_policy_has_its_own_sentence, "A-039")
-{
-    fixture_run(retry_policies);
-}
-
 static void
 deprecated(struct fixture *fixture)
 {
@@ -259,8 +223,7 @@ TEST(refusal, a_deprecated_domain_takes_no_runs_and_no_signals_but_lets_them_be_
     fixture_run(deprecated);
 }
 
-static void
-executions(struct fixture *fixture)
+SERVER_TEST(refusal, a_run_must_be_named, "A-016", "A-017")
 {
     API(TerminateWorkflowExecutionRequest) *end =
         API_NEW(fixture->arena, terminate_workflow_execution_request);
@@ -279,13 +242,7 @@ executions(struct fixture *fixture)
     EXPECT_KIND(TERMINATE, ERR_ENTITY_NOT_EXISTS);
 }
 
-TEST(refusal, a_run_must_be_named, "A-016", "A-017")
-{
-    fixture_run(executions);
-}
-
-static void
-task_lists(struct fixture *fixture)
+SERVER_TEST(refusal, a_task_list_is_described_by_name_and_type, "C-013")
 {
     API(DescribeTaskListRequest) *request = API_NEW(fixture->arena, describe_task_list_request);
     API(DescribeTaskListResponse) *response;
@@ -300,13 +257,7 @@ task_lists(struct fixture *fixture)
     EXPECT_REFUSED(DESCRIBE, "TaskList is not set on request.");
 }
 
-TEST(refusal, a_task_list_is_described_by_name_and_type, "C-013")
-{
-    fixture_run(task_lists);
-}
-
-static void
-unknown_fields(struct fixture *fixture)
+SERVER_TEST(refusal, fields_that_newer_clients_send_are_not_refused, "A-019")
 {
     struct slice known = message_encode(fixture->arena, &fixture_start(fixture, "wf")->base);
     uint8_t *bytes = arena_alloc(fixture->arena, known.length + 4);
@@ -317,9 +268,4 @@ unknown_fields(struct fixture *fixture)
                                    .message = slice_of(bytes, known.length + 4)};
     struct slice answer;
     EXPECT_OK(grpc_client_call(fixture->client, &request, fixture->arena, &answer));
-}
-
-TEST(refusal, fields_that_newer_clients_send_are_not_refused, "A-019")
-{
-    fixture_run(unknown_fields);
 }

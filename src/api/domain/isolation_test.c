@@ -81,8 +81,7 @@ TEST(isolation, a_run_is_not_started_from_a_drained_group, "A-047")
     fixture_run(drained);
 }
 
-static void
-others(struct fixture *fixture)
+SERVER_TEST(isolation, neither_by_a_signal_nor_by_a_restart, "A-047")
 {
     add_domain(fixture);
     API(SignalWithStartWorkflowExecutionRequest) *both =
@@ -109,14 +108,8 @@ others(struct fixture *fixture)
     fixture->header_count = 0;
 }
 
-TEST(isolation, neither_by_a_signal_nor_by_a_restart, "A-047")
-{
-    fixture_run(others);
-}
-
 /* Everything that clients of Cadence send along is taken; what it is for may come later. */
-static void
-all_headers(struct fixture *fixture)
+SERVER_TEST(isolation, the_group_that_a_client_is_in_is_kept_with_the_run_that_it_starts, "A-002")
 {
     const struct call_header headers[] = {
         HEADER("cadence-client-name", "uber-go"),
@@ -140,14 +133,8 @@ all_headers(struct fixture *fixture)
     fixture->header_count = 0;
 }
 
-TEST(isolation, the_group_that_a_client_is_in_is_kept_with_the_run_that_it_starts, "A-002")
-{
-    fixture_run(all_headers);
-}
-
 /* Another cluster sent the call on: its client's group is in the config that came along. */
-static void
-forwarded(struct fixture *fixture)
+SERVER_TEST(isolation, a_call_that_was_sent_on_has_the_group_of_its_client, "A-002")
 {
     const struct call_header headers[] = {
         HEADER("cadence-forwarding-cluster", "east"),
@@ -163,11 +150,6 @@ forwarded(struct fixture *fixture)
     EXPECT_EQ(started->n_partition_config, 1);
     EXPECT_TEXT(started->partition_config[0]->value, "zone-7");
     fixture->header_count = 0;
-}
-
-TEST(isolation, a_call_that_was_sent_on_has_the_group_of_its_client, "A-002")
-{
-    fixture_run(forwarded);
 }
 
 /* --- operators drain groups
@@ -217,8 +199,7 @@ get_domain(struct fixture *fixture)
     return response->isolation_groups;
 }
 
-static void
-both_levels(struct fixture *fixture)
+SERVER_TEST(isolation, a_group_is_drained_for_a_domain_or_for_all, "C-030", "C-029")
 {
     fixture_set(fixture, "system.enableTasklistIsolation:\n- value: true\n");
     EXPECT_EQ(get_global(fixture)->n_isolation_groups, 0);
@@ -246,13 +227,7 @@ both_levels(struct fixture *fixture)
     EXPECT_OK(start_from(fixture, "orders", &zone_2));
 }
 
-TEST(isolation, a_group_is_drained_for_a_domain_or_for_all, "C-030", "C-029")
-{
-    fixture_run(both_levels);
-}
-
-static void
-held(struct fixture *fixture)
+SERVER_TEST(isolation, a_poller_of_a_drained_group_waits_and_gets_nothing, "C-029")
 {
     const struct call_header worker = HEADER("cadence-worker-isolation-group", "zone-1");
     fixture_set(fixture, "system.enableTasklistIsolation:\n- value: true\n");
@@ -271,14 +246,8 @@ held(struct fixture *fixture)
     fixture->header_count = 0;
 }
 
-TEST(isolation, a_poller_of_a_drained_group_waits_and_gets_nothing, "C-029")
-{
-    fixture_run(held);
-}
-
 /* The group travels from the client that starts over the run to the poller. */
-static void
-ten_of_ten(struct fixture *fixture)
+SERVER_TEST(isolation, pollers_of_a_group_are_served_whatever_group_waits, "C-027")
 {
     const struct call_header worker = HEADER("cadence-worker-isolation-group", "zone-1");
     fixture_set(fixture, "system.enableTasklistIsolation:\n- value: true\n");
@@ -291,9 +260,4 @@ ten_of_ten(struct fixture *fixture)
         EXPECT(task->task_token.len > 0);
         fixture->header_count = 0;
     }
-}
-
-TEST(isolation, pollers_of_a_group_are_served_whatever_group_waits, "C-027")
-{
-    fixture_run(ten_of_ten);
 }

@@ -80,8 +80,9 @@ ids_of(struct fixture *fixture, const char *query)
     return ids;
 }
 
-static void
-found_with_entities(struct fixture *fixture)
+SERVER_TEST_IN(homes_entity,
+               lists_find_workflows_of_entities_by_the_cluster_that_they_are_active_in,
+               run_with_regions(body))
 {
     open_world(fixture);
     for (int i = 0; i < 5; i++) {
@@ -110,14 +111,9 @@ found_with_entities(struct fixture *fixture)
     EXPECT_TEXT(ids_of(fixture, "ActiveCluster = 'west'"), "wf-1");
 }
 
-TEST(homes_entity, lists_find_workflows_of_entities_by_the_cluster_that_they_are_active_in)
-{
-    run_with_regions(found_with_entities);
-}
-
 /* More attributes than a query could name. */
-static void
-found_with_many(struct fixture *fixture)
+SERVER_TEST_IN(homes_entity, a_domain_of_more_attributes_than_a_query_has_words_is_asked,
+               run_with_regions(body))
 {
     open_world(fixture);
     const char *all = "region.eu:east";
@@ -132,11 +128,6 @@ found_with_many(struct fixture *fixture)
     list->domain = "many";
     EXPECT_OK(list_send(fixture, list, &page));
     EXPECT_EQ(page->n_executions, 0);
-}
-
-TEST(homes_entity, a_domain_of_more_attributes_than_a_query_has_words_is_asked)
-{
-    run_with_regions(found_with_many);
 }
 
 /* --- what workflows need ---- */
@@ -161,8 +152,8 @@ leaving(struct fixture *fixture)
     return request;
 }
 
-static void
-needed_by_entities(struct fixture *fixture)
+SERVER_TEST_IN(homes_entity, what_workflows_of_entities_need_goes_only_by_force,
+               run_with_regions(body))
 {
     open_world(fixture);
     place(fixture, "ann", "eu");
@@ -186,14 +177,9 @@ needed_by_entities(struct fixture *fixture)
     EXPECT_OK(change(fixture, leaving(fixture)));
 }
 
-TEST(homes_entity, what_workflows_of_entities_need_goes_only_by_force)
-{
-    run_with_regions(needed_by_entities);
-}
-
 /* A run came by replication, the row of its entity has not: nobody here knows where it is. */
-static void
-needed_by_unheard(struct fixture *fixture)
+SERVER_TEST_IN(homes_entity, a_workflow_whose_entity_is_not_known_here_may_need_anything,
+               run_with_regions(body))
 {
     open_world(fixture);
     API(WorkflowExecutionInfo) *info =
@@ -225,9 +211,4 @@ needed_by_unheard(struct fixture *fixture)
     place(fixture, "ghost", "us");
     EXPECT_OK(change(fixture, leaving(fixture)));
     EXPECT_TEXT(ids_of(fixture, "ActiveCluster = 'west'"), "wf-ghost");
-}
-
-TEST(homes_entity, a_workflow_whose_entity_is_not_known_here_may_need_anything)
-{
-    run_with_regions(needed_by_unheard);
 }

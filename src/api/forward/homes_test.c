@@ -72,8 +72,8 @@ describe_cities(struct fixture *fixture)
 
 /* --- where workflows are ---- */
 
-static void
-found_by_cluster(struct fixture *fixture)
+SERVER_TEST_IN(homes, lists_find_workflows_by_the_cluster_that_they_are_active_in,
+               fixture_run_in(sample_group(EAST), body))
 {
     open_cities(fixture);
     start_in(fixture, "wf-a", "a");
@@ -103,13 +103,8 @@ found_by_cluster(struct fixture *fixture)
     }
 }
 
-TEST(homes, lists_find_workflows_by_the_cluster_that_they_are_active_in)
-{
-    fixture_run_in(sample_group(EAST), found_by_cluster);
-}
-
-static void
-all_in_one(struct fixture *fixture)
+SERVER_TEST_IN(homes, of_a_domain_without_attributes_all_workflows_are_in_one_cluster,
+               fixture_run_in(sample_group(EAST), body))
 {
     listing_wait(fixture);
     run_start(fixture, "wf"); /* of a domain in this cluster alone */
@@ -118,11 +113,6 @@ all_in_one(struct fixture *fixture)
                 "wf");
     EXPECT_TEXT(list_ids(fixture, "ActiveCluster = 'west'"), "");
     EXPECT_TEXT(list_ids(fixture, "ActiveCluster != 'west'"), "wf");
-}
-
-TEST(homes, of_a_domain_without_attributes_all_workflows_are_in_one_cluster)
-{
-    fixture_run_in(sample_group(EAST), all_in_one);
 }
 
 static API(DescribeWorkflowExecutionResponse) *
@@ -168,8 +158,8 @@ TEST(homes, descriptions_say_where_a_domain_and_a_workflow_are_active, "G-008")
     fixture_run_in(sample_group(EAST), described);
 }
 
-static void
-history_of_one(struct fixture *fixture)
+SERVER_TEST_IN(homes, the_history_of_failovers_is_listed_by_attribute,
+               fixture_run_in(sample_group(EAST), body))
 {
     open_cities(fixture);
     move(fixture, NULL, "city.a:west");
@@ -196,11 +186,6 @@ history_of_one(struct fixture *fixture)
     }
 }
 
-TEST(homes, the_history_of_failovers_is_listed_by_attribute)
-{
-    fixture_run_in(sample_group(EAST), history_of_one);
-}
-
 /* --- what workflows need ---- */
 
 static struct error *
@@ -210,8 +195,8 @@ change(struct fixture *fixture, API(UpdateDomainRequest) *request)
     return fixture_update_domain(fixture, request);
 }
 
-static void
-attribute_is_needed(struct fixture *fixture)
+SERVER_TEST_IN(homes, an_attribute_that_open_workflows_need_goes_only_by_force,
+               fixture_run_in(sample_group(EAST), body))
 {
     open_cities(fixture);
     start_in(fixture, "wf-1", "a");
@@ -239,14 +224,9 @@ attribute_is_needed(struct fixture *fixture)
                        "a cluster attribute that is not found");
 }
 
-TEST(homes, an_attribute_that_open_workflows_need_goes_only_by_force)
-{
-    fixture_run_in(sample_group(EAST), attribute_is_needed);
-}
-
 /* Its cluster leaves the domain in the same request that moves it away. */
-static void
-cluster_is_needed(struct fixture *fixture)
+SERVER_TEST_IN(homes, a_cluster_that_open_workflows_need_leaves_only_by_force,
+               fixture_run_in(sample_group(EAST), body), "G-059")
 {
     open_cities(fixture);
     start_in(fixture, "wf-a", "a");
@@ -266,9 +246,4 @@ cluster_is_needed(struct fixture *fixture)
     /* and now nobody can count here */
     EXPECT_BAD_REQUEST(change(fixture, sample_removal("city", "a", fixture->arena)),
                        "cannot count");
-}
-
-TEST(homes, a_cluster_that_open_workflows_need_leaves_only_by_force, "G-059")
-{
-    fixture_run_in(sample_group(EAST), cluster_is_needed);
 }

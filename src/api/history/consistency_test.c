@@ -47,8 +47,7 @@ time_of(struct fixture *fixture, const GOOGLE(Timestamp) *time)
 }
 
 /* Lists of runs, the third place, are not here yet. */
-static void
-start_times(struct fixture *fixture)
+SERVER_TEST(consistency, the_first_event_and_the_description_agree_when_a_run_started, "A-030")
 {
     int64_t before = clock_wall();
     run_start(fixture, "wf");
@@ -61,9 +60,4 @@ start_times(struct fixture *fixture)
         time_of(fixture, describe(fixture, LEVEL(INVALID))->workflow_execution_info->start_time);
     EXPECT(in_history >= before && in_history <= after);
     EXPECT(described >= in_history - NS_PER_MS && described <= in_history + NS_PER_MS);
-}
-
-TEST(consistency, the_first_event_and_the_description_agree_when_a_run_started, "A-030")
-{
-    fixture_run(start_times);
 }

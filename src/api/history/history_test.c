@@ -22,8 +22,7 @@ waiting_request(struct fixture *fixture, bool is_close_only)
     return request;
 }
 
-static void
-pages(struct fixture *fixture)
+SERVER_TEST(history, it_comes_in_pages_of_whole_batches_until_the_token_is_empty, "A-228", "A-229")
 {
     run_start(fixture, "wf");
     for (int i = 0; i < 9; i++)
@@ -48,13 +47,7 @@ pages(struct fixture *fixture)
     EXPECT_EQ(count, 4);
 }
 
-TEST(history, it_comes_in_pages_of_whole_batches_until_the_token_is_empty, "A-228", "A-229")
-{
-    fixture_run(pages);
-}
-
-static void
-bad_tokens(struct fixture *fixture)
+SERVER_TEST(history, a_token_of_another_run_or_of_nobody_is_refused, "A-228")
 {
     run_start(fixture, "wf");
     for (int i = 0; i < 3; i++)
@@ -85,11 +78,6 @@ bad_tokens(struct fixture *fixture)
     EXPECT_KIND(READ, ERR_ENTITY_NOT_EXISTS);
 }
 
-TEST(history, a_token_of_another_run_or_of_nobody_is_refused, "A-228")
-{
-    fixture_run(bad_tokens);
-}
-
 struct reader {
     struct fixture *fixture;
     API(GetWorkflowExecutionHistoryRequest) *request;
@@ -118,8 +106,8 @@ reader_start(struct reader *reader, struct fixture *fixture,
     EXPECT_OK(fiber_sleep(NS_PER_S, fixture->arena));
 }
 
-static void
-waits_for_events(struct fixture *fixture)
+SERVER_TEST(history, a_reader_that_waits_gets_events_as_they_come_and_no_token_after_the_end,
+            "A-230")
 {
     fixture->timeout = 60 * NS_PER_S;
     run_start(fixture, "wf");
@@ -153,13 +141,7 @@ waits_for_events(struct fixture *fixture)
               API_VALUE(HISTORY_EVENT__ATTRIBUTES_WORKFLOW_EXECUTION_COMPLETED_EVENT_ATTRIBUTES));
 }
 
-TEST(history, a_reader_that_waits_gets_events_as_they_come_and_no_token_after_the_end, "A-230")
-{
-    fixture_run(waits_for_events);
-}
-
-static void
-waits_for_time(struct fixture *fixture)
+SERVER_TEST(history, a_wait_ends_with_an_empty_page_in_time, "A-230")
 {
     fixture->timeout = 60 * NS_PER_S;
     run_start(fixture, "wf");
@@ -175,13 +157,7 @@ waits_for_time(struct fixture *fixture)
     EXPECT(clock_monotonic() - began > 2800 * NS_PER_MS);
 }
 
-TEST(history, a_wait_ends_with_an_empty_page_in_time, "A-230")
-{
-    fixture_run(waits_for_time);
-}
-
-static void
-close_event(struct fixture *fixture)
+SERVER_TEST(history, the_close_filter_gives_exactly_the_last_event_of_a_closed_run, "A-231")
 {
     fixture->timeout = 60 * NS_PER_S;
     const char *run_id = run_start(fixture, "wf");
@@ -216,13 +192,7 @@ close_event(struct fixture *fixture)
               API_VALUE(HISTORY_EVENT__ATTRIBUTES_WORKFLOW_EXECUTION_COMPLETED_EVENT_ATTRIBUTES));
 }
 
-TEST(history, the_close_filter_gives_exactly_the_last_event_of_a_closed_run, "A-231")
-{
-    fixture_run(close_event);
-}
-
-static void
-drained(struct fixture *fixture)
+SERVER_TEST(history, readers_that_wait_are_answered_when_the_server_drains)
 {
     fixture->timeout = 60 * NS_PER_S;
     run_start(fixture, "wf");
@@ -232,11 +202,6 @@ drained(struct fixture *fixture)
     latch_wait(&reader.done);
     EXPECT(reader.took < 2 * NS_PER_S);
     EXPECT(reader.response->next_page_token.len > 0);
-}
-
-TEST(history, readers_that_wait_are_answered_when_the_server_drains)
-{
-    fixture_run(drained);
 }
 
 /* The readers' connection goes away while they wait; fixture_run sees what is left behind. */
@@ -249,8 +214,7 @@ reader_cancelled(void *argument)
     latch_done(&reader->done);
 }
 
-static void
-gone(struct fixture *fixture)
+SERVER_TEST(history, a_reader_may_go_away_at_any_moment)
 {
     run_start(fixture, "wf");
     struct reader reader = {.fixture = fixture, .request = waiting_request(fixture, true)};
@@ -264,13 +228,7 @@ gone(struct fixture *fixture)
     end_run(fixture);
 }
 
-TEST(history, a_reader_may_go_away_at_any_moment)
-{
-    fixture_run(gone);
-}
-
-static void
-describe(struct fixture *fixture)
+SERVER_TEST(history, a_run_is_described, "A-029", "A-237", "A-238", "A-239")
 {
     const char *run_id = run_start(fixture, "wf");
     const API(DescribeWorkflowExecutionResponse) *response = run_describe(fixture, "wf", "");
@@ -293,11 +251,6 @@ describe(struct fixture *fixture)
     EXPECT_EQ(info->history_length, 5);
 }
 
-TEST(history, a_run_is_described, "A-029", "A-237", "A-238", "A-239")
-{
-    fixture_run(describe);
-}
-
 static API(WorkflowExecutionInfo) *
 describe_id(struct fixture *fixture, const char *workflow_id)
 {
@@ -306,8 +259,7 @@ describe_id(struct fixture *fixture, const char *workflow_id)
     return response->workflow_execution_info;
 }
 
-static void
-describe_cron(struct fixture *fixture)
+SERVER_TEST(history, a_run_by_a_schedule_is_described_with_it, "A-189", "A-237")
 {
     const API(CronOverlapPolicy) policy =
         API_VALUE(CRON_OVERLAP_POLICY__CRON_OVERLAP_POLICY_BUFFER_ONE);
@@ -329,13 +281,7 @@ describe_cron(struct fixture *fixture)
     }
 }
 
-TEST(history, a_run_by_a_schedule_is_described_with_it, "A-189", "A-237")
-{
-    fixture_run(describe_cron);
-}
-
-static void
-current_run(struct fixture *fixture)
+SERVER_TEST(history, without_a_run_id_the_current_run_is_meant, "A-132")
 {
     const char *first = run_start(fixture, "wf");
     end_run(fixture);
@@ -350,9 +296,4 @@ current_run(struct fixture *fixture)
     EXPECT_EQ(read_history(fixture, history)->history->n_events, 3);
     history->workflow_execution->run_id = (char *)first;
     EXPECT_EQ(read_history(fixture, history)->history->n_events, 5);
-}
-
-TEST(history, without_a_run_id_the_current_run_is_meant, "A-132")
-{
-    fixture_run(current_run);
 }

@@ -86,8 +86,8 @@ TEST(raw_history, a_client_that_can_read_them_gets_blobs_with_the_same_events, "
 }
 
 /* A failed decision is tried again without events in the store; they come behind the others. */
-static void
-transient_blob(struct fixture *fixture)
+SERVER_TEST(raw_history, the_events_of_a_decision_that_is_tried_again_are_a_blob_of_their_own,
+            "A-234")
 {
     fixture_set(fixture, "frontend.sendRawWorkflowHistory:\n- value: true\n"
                          "frontend.historyMaxPageSize:\n- value: 1\n");
@@ -114,13 +114,7 @@ transient_blob(struct fixture *fixture)
     EXPECT_EQ(events[1]->event_id, task->started_event_id);
 }
 
-TEST(raw_history, the_events_of_a_decision_that_is_tried_again_are_a_blob_of_their_own, "A-234")
-{
-    fixture_run(transient_blob);
-}
-
-static void
-last_blob(struct fixture *fixture)
+SERVER_TEST(raw_history, of_the_close_event_the_blob_that_holds_it, "A-234")
 {
     API(GetWorkflowExecutionHistoryRequest) *request = fixture_history(fixture, "wf");
     ended_run(fixture);
@@ -131,9 +125,4 @@ last_blob(struct fixture *fixture)
     API(GetWorkflowExecutionHistoryResponse) *raw = read_as(fixture, go_client, request);
     EXPECT_EQ(raw->n_raw_history, 1);
     expect_same(fixture, raw, plain->history->events + 3, 2);
-}
-
-TEST(raw_history, of_the_close_event_the_blob_that_holds_it, "A-234")
-{
-    fixture_run(last_blob);
 }

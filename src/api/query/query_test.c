@@ -1,8 +1,7 @@
 /* query_test.c - queries that go to a worker directly, as callers and workers see them. */
 #include "api/test/query_calls.h"
 
-static void
-direct(struct fixture *fixture)
+SERVER_TEST(query, a_worker_gets_the_query_and_its_answer_reaches_the_caller, "A-211")
 {
     struct query_call query_call;
     query_call_start_run(fixture, "wf");
@@ -30,13 +29,7 @@ direct(struct fixture *fixture)
     EXPECT_EQ(read_history(fixture, fixture_history(fixture, "wf"))->history->n_events, 5);
 }
 
-TEST(query, a_worker_gets_the_query_and_its_answer_reaches_the_caller, "A-211")
-{
-    fixture_run(direct);
-}
-
-static void
-before_poll(struct fixture *fixture)
+SERVER_TEST(query, queries_wait_for_a_worker_in_their_order_and_before_tasks)
 {
     struct query_call first, second;
     query_call_start_run(fixture, "wf");
@@ -50,11 +43,6 @@ before_poll(struct fixture *fixture)
     EXPECT_OK(respond_query(fixture, one->task_token, query_call_result(fixture, "one")));
     query_call_expect(&first, "one");
     query_call_expect(&second, "two");
-}
-
-TEST(query, queries_wait_for_a_worker_in_their_order_and_before_tasks)
-{
-    fixture_run(before_poll);
 }
 
 /* --- closed runs ---------------------------------------------------------------------------------
@@ -119,8 +107,7 @@ TEST(query, a_closed_run_answers_unless_the_caller_rejects_it, "A-214")
     fixture_run(closed);
 }
 
-static void
-stack_trace(struct fixture *fixture)
+SERVER_TEST(query, the_stack_of_an_open_and_of_a_failed_run_can_be_asked_for, "A-227")
 {
     query_call_start_run(fixture, "wf");
     expect_answered(fixture, "wf", "__stack_trace", REJECT(INVALID));
@@ -133,16 +120,11 @@ stack_trace(struct fixture *fixture)
     expect_answered(fixture, "wf", "__stack_trace", REJECT(INVALID));
 }
 
-TEST(query, the_stack_of_an_open_and_of_a_failed_run_can_be_asked_for, "A-227")
-{
-    fixture_run(stack_trace);
-}
-
 /* --- waiting -------------------------------------------------------------------------------------
  */
 
-static void
-first_decision(struct fixture *fixture)
+SERVER_TEST(query, before_the_first_decision_a_query_waits_until_a_second_before_its_deadline,
+            "A-215")
 {
     struct query_call query_call;
     run_start(fixture, "wf");
@@ -168,13 +150,7 @@ first_decision(struct fixture *fixture)
     EXPECT(query_call.took > 990 * NS_PER_MS && query_call.took < 1300 * NS_PER_MS);
 }
 
-TEST(query, before_the_first_decision_a_query_waits_until_a_second_before_its_deadline, "A-215")
-{
-    fixture_run(first_decision);
-}
-
-static void
-terminated_early(struct fixture *fixture)
+SERVER_TEST(query, a_run_that_is_closed_before_its_first_decision_fails_its_queries_at_once)
 {
     struct query_call query_call;
     run_start(fixture, "wf");
@@ -184,13 +160,7 @@ terminated_early(struct fixture *fixture)
     EXPECT(query_call.took < NS_PER_S);
 }
 
-TEST(query, a_run_that_is_closed_before_its_first_decision_fails_its_queries_at_once)
-{
-    fixture_run(terminated_early);
-}
-
-static void
-nobody_polls(struct fixture *fixture)
+SERVER_TEST(query, a_query_that_nobody_answers_ends_with_its_deadline)
 {
     struct query_call query_call;
     query_call_start_run(fixture, "wf");
@@ -203,15 +173,9 @@ nobody_polls(struct fixture *fixture)
     query_call_expect_error(&query_call, ERR_ENTITY_NOT_EXISTS, "Workflow execution not found.");
 }
 
-TEST(query, a_query_that_nobody_answers_ends_with_its_deadline)
-{
-    fixture_run(nobody_polls);
-}
-
 /* The worker was last seen six minutes ago. A query waits a moment for another one, no longer; and
  * one that is being started just then answers. */
-static void
-nobody_is_there(struct fixture *fixture)
+SERVER_TEST(query, a_query_is_refused_at_once_where_nobody_polls_the_list)
 {
     struct query_call query_call;
     query_call_start_run(fixture, "wf");
@@ -230,13 +194,7 @@ nobody_is_there(struct fixture *fixture)
     query_call_expect(&query_call, "late");
 }
 
-TEST(query, a_query_is_refused_at_once_where_nobody_polls_the_list)
-{
-    fixture_run(nobody_is_there);
-}
-
-static void
-caller_goes(struct fixture *fixture)
+SERVER_TEST(query, nobody_works_for_a_caller_that_has_gone)
 {
     struct query_call query_call;
     query_call_start_run(fixture, "wf");
@@ -257,13 +215,7 @@ caller_goes(struct fixture *fixture)
     EXPECT_EQ(poll_decision(fixture, "work")->task_token.len, 0);
 }
 
-TEST(query, nobody_works_for_a_caller_that_has_gone)
-{
-    fixture_run(caller_goes);
-}
-
-static void
-drained(struct fixture *fixture)
+SERVER_TEST(query, a_server_that_stops_tells_who_waits_to_try_again)
 {
     struct query_call unpolled, waiting, query_task;
     query_call_start_run(fixture, "wf");
@@ -278,11 +230,6 @@ drained(struct fixture *fixture)
     query_call_expect_error(&unpolled, ERR_UNAVAILABLE, "shutting down");
     query_call_expect_error(&waiting, ERR_UNAVAILABLE, "shutting down");
     EXPECT(waiting.took < 2 * NS_PER_S);
-}
-
-TEST(query, a_server_that_stops_tells_who_waits_to_try_again)
-{
-    fixture_run(drained);
 }
 
 /* --- refusals ------------------------------------------------------------------------------------
@@ -316,8 +263,7 @@ TEST(query, a_query_needs_a_type, "A-225")
     fixture_run(refusals);
 }
 
-static void
-disallowed(struct fixture *fixture)
+SERVER_TEST(query, a_domain_can_be_forbidden_to_query, "A-224")
 {
     fixture_set(fixture,
                 "system.disallowQuery: [{value: true, constraints: {domainName: orders}}]");
@@ -326,13 +272,7 @@ disallowed(struct fixture *fixture)
                        "queries.");
 }
 
-TEST(query, a_domain_can_be_forbidden_to_query, "A-224")
-{
-    fixture_run(disallowed);
-}
-
-static void
-too_large(struct fixture *fixture)
+SERVER_TEST(query, neither_question_nor_answer_may_be_too_large, "A-223")
 {
     struct query_call query_call;
     query_call_start_run(fixture, "wf");
@@ -346,13 +286,7 @@ too_large(struct fixture *fixture)
     query_call_expect_error(&query_call, ERR_QUERY_FAILED, "Blob data size exceeds limit.");
 }
 
-TEST(query, neither_question_nor_answer_may_be_too_large, "A-223")
-{
-    fixture_run(too_large);
-}
-
-static void
-tokens(struct fixture *fixture)
+SERVER_TEST(query, an_answer_needs_a_token_of_a_query_that_waits)
 {
     struct error *err = respond_query(fixture, presence_make_bytes(slice_text("")), NULL);
     EXPECT_KIND(err, ERR_BAD_REQUEST);
@@ -375,9 +309,4 @@ tokens(struct fixture *fixture)
     query_call_wait(&query_call);
     EXPECT_OK(query_call.err);
     EXPECT(query_call.response->query_result == NULL);
-}
-
-TEST(query, an_answer_needs_a_token_of_a_query_that_waits)
-{
-    fixture_run(tokens);
 }

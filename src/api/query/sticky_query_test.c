@@ -2,8 +2,7 @@
  * and which worker is asked instead. */
 #include "api/test/query_calls.h"
 
-static void
-history_given(struct fixture *fixture)
+SERVER_TEST(query, a_sticky_query_has_no_history_and_another_has_all_of_it, "A-212")
 {
     struct query_call query_call;
     query_call_as(fixture, "uber-go", "1.7.0");
@@ -30,11 +29,6 @@ history_given(struct fixture *fixture)
     EXPECT_EQ(task->history->events[0]->event_id, 1);
     EXPECT_OK(respond_query(fixture, task->task_token, query_call_result(fixture, "replayed")));
     query_call_expect(&query_call, "replayed");
-}
-
-TEST(query, a_sticky_query_has_no_history_and_another_has_all_of_it, "A-212")
-{
-    fixture_run(history_given);
 }
 
 /* A run whose worker polled its sticky list now and has answered a decision. */
@@ -92,8 +86,7 @@ TEST(query, a_silent_sticky_worker_is_forgotten_and_the_normal_list_asked_in_the
     fixture_run(sticky_is_gone);
 }
 
-static void
-late_sticky_answer(struct fixture *fixture)
+SERVER_TEST(query, a_late_answer_of_the_sticky_worker_counts_and_nobody_else_is_bothered)
 {
     struct query_call query_call;
     start_sticky(fixture, "wf", "uber-go", "1.7.0");
@@ -109,13 +102,7 @@ late_sticky_answer(struct fixture *fixture)
     EXPECT_EQ(poll_decision(fixture, "work")->task_token.len, 0); /* nobody asks any more */
 }
 
-TEST(query, a_late_answer_of_the_sticky_worker_counts_and_nobody_else_is_bothered)
-{
-    fixture_run(late_sticky_answer);
-}
-
-static void
-old_workers(struct fixture *fixture)
+SERVER_TEST(query, only_workers_that_know_sticky_queries_get_them)
 {
     static const struct {
         const char *name, *feature_version;
@@ -143,11 +130,6 @@ old_workers(struct fixture *fixture)
     }
 }
 
-TEST(query, only_workers_that_know_sticky_queries_get_them)
-{
-    fixture_run(old_workers);
-}
-
 static void
 fail_over(struct fixture *fixture)
 {
@@ -156,8 +138,8 @@ fail_over(struct fixture *fixture)
 }
 
 /* The run has a sticky worker, and a decision that nobody can start here any more. */
-static void
-standby(struct fixture *fixture)
+SERVER_TEST_IN(query, on_standby_the_normal_list_answers_and_never_the_sticky_one,
+               fixture_run_in_group(body), "A-226")
 {
     struct query_call query_call;
     fixture_set(fixture, "history.EnableConsistentQueryByDomain: [{value: true}]");
@@ -178,9 +160,4 @@ standby(struct fixture *fixture)
         EXPECT_OK(respond_query(fixture, task->task_token, query_call_result(fixture, "local")));
         query_call_expect(&query_call, "local");
     }
-}
-
-TEST(query, on_standby_the_normal_list_answers_and_never_the_sticky_one, "A-226")
-{
-    fixture_run_in_group(standby);
 }

@@ -30,8 +30,7 @@ has_signal(const API(PollForDecisionTaskResponse) *task)
     return false;
 }
 
-static void
-rides(struct fixture *fixture)
+SERVER_TEST(strong_query, it_rides_on_the_decision_that_brings_the_signal, "A-216")
 {
     struct query_call query_call;
     prepare(fixture);
@@ -53,13 +52,7 @@ rides(struct fixture *fixture)
     query_call_expect(&query_call, "still");
 }
 
-TEST(strong_query, it_rides_on_the_decision_that_brings_the_signal, "A-216")
-{
-    fixture_run(rides);
-}
-
-static void
-fails_on_decision(struct fixture *fixture)
+SERVER_TEST(strong_query, a_failure_that_comes_with_a_decision_is_told)
 {
     struct query_call query_call;
     prepare(fixture);
@@ -75,13 +68,7 @@ fails_on_decision(struct fixture *fixture)
     query_call_expect_error(&query_call, ERR_QUERY_FAILED, "cannot tell");
 }
 
-TEST(strong_query, a_failure_that_comes_with_a_decision_is_told)
-{
-    fixture_run(fails_on_decision);
-}
-
-static void
-behind_started(struct fixture *fixture)
+SERVER_TEST(strong_query, behind_a_started_decision_it_waits_and_goes_alone_afterwards, "A-217")
 {
     struct query_call query_call;
     prepare(fixture);
@@ -96,11 +83,6 @@ behind_started(struct fixture *fixture)
     EXPECT(has_signal(task));
     EXPECT_OK(respond_query(fixture, task->task_token, query_call_result(fixture, "after")));
     query_call_expect(&query_call, "after");
-}
-
-TEST(strong_query, behind_a_started_decision_it_waits_and_goes_alone_afterwards, "A-217")
-{
-    fixture_run(behind_started);
 }
 
 static void
@@ -149,8 +131,7 @@ TEST(strong_query, buffered_events_take_it_along_on_the_next_decision, "A-218")
     fixture_run(on_the_next_sticky);
 }
 
-static void
-deadline(struct fixture *fixture)
+SERVER_TEST(strong_query, it_ends_with_its_deadline, "A-219")
 {
     struct query_call query_call;
     prepare(fixture);
@@ -165,14 +146,8 @@ deadline(struct fixture *fixture)
     EXPECT_EQ(poll_decision(fixture, "work")->n_queries, 0); /* nobody waits for it any more */
 }
 
-TEST(strong_query, it_ends_with_its_deadline, "A-219")
-{
-    fixture_run(deadline);
-}
-
 /* A decision waits, and nobody who could complete it has polled for six minutes. */
-static void
-nobody_is_there(struct fixture *fixture)
+SERVER_TEST(strong_query, it_is_refused_at_once_where_nobody_polls_the_list)
 {
     struct query_call query_call;
     prepare(fixture);
@@ -191,13 +166,7 @@ nobody_is_there(struct fixture *fixture)
     query_call_expect(&query_call, "late");
 }
 
-TEST(strong_query, it_is_refused_at_once_where_nobody_polls_the_list)
-{
-    fixture_run(nobody_is_there);
-}
-
-static void
-not_enabled(struct fixture *fixture)
+SERVER_TEST(strong_query, it_can_be_switched_off_for_a_domain_and_for_all, "A-220")
 {
     static const char *const settings[] = {
         "history.EnableConsistentQueryByDomain: [{value: false}]\n",
@@ -212,11 +181,6 @@ not_enabled(struct fixture *fixture)
                                 "cluster or domain does not enable strongly consistent query but "
                                 "strongly consistent query was requested");
     }
-}
-
-TEST(strong_query, it_can_be_switched_off_for_a_domain_and_for_all, "A-220")
-{
-    fixture_run(not_enabled);
 }
 
 static void
@@ -244,8 +208,7 @@ TEST(strong_query, only_so_many_wait_for_a_run, "A-221")
     fixture_run(full);
 }
 
-static void
-heartbeats(struct fixture *fixture)
+SERVER_TEST(strong_query, a_decision_that_asks_for_more_time_answers_nothing, "A-222")
 {
     struct query_call query_call;
     prepare(fixture);
@@ -267,13 +230,7 @@ heartbeats(struct fixture *fixture)
     query_call_expect(&query_call, "whole");
 }
 
-TEST(strong_query, a_decision_that_asks_for_more_time_answers_nothing, "A-222")
-{
-    fixture_run(heartbeats);
-}
-
-static void
-tried_again(struct fixture *fixture)
+SERVER_TEST(strong_query, a_decision_that_fails_takes_it_along_to_the_next_attempt)
 {
     struct query_call query_call;
     prepare(fixture);
@@ -291,13 +248,7 @@ tried_again(struct fixture *fixture)
     query_call_expect(&query_call, "at last");
 }
 
-TEST(strong_query, a_decision_that_fails_takes_it_along_to_the_next_attempt)
-{
-    fixture_run(tried_again);
-}
-
-static void
-closes(struct fixture *fixture)
+SERVER_TEST(strong_query, when_the_run_closes_it_goes_to_a_worker_alone)
 {
     struct query_call query_call;
     prepare(fixture);
@@ -311,13 +262,7 @@ closes(struct fixture *fixture)
     query_call_expect(&query_call, "closed");
 }
 
-TEST(strong_query, when_the_run_closes_it_goes_to_a_worker_alone)
-{
-    fixture_run(closes);
-}
-
-static void
-old_worker(struct fixture *fixture)
+SERVER_TEST(strong_query, a_worker_that_is_too_old_is_not_believed)
 {
     struct query_call query_call;
     prepare(fixture);
@@ -346,13 +291,7 @@ old_worker(struct fixture *fixture)
     query_call_expect(&query_call, "right");
 }
 
-TEST(strong_query, a_worker_that_is_too_old_is_not_believed)
-{
-    fixture_run(old_worker);
-}
-
-static void
-too_large(struct fixture *fixture)
+SERVER_TEST(strong_query, an_answer_that_is_too_large_is_a_failure, "A-223")
 {
     struct query_call query_call;
     prepare(fixture);
@@ -363,9 +302,4 @@ too_large(struct fixture *fixture)
     run_complete(fixture,
                  query_call_complete(fixture, task, decide_marker(fixture), "eleven char"));
     query_call_expect_error(&query_call, ERR_QUERY_FAILED, "Blob data size exceeds limit.");
-}
-
-TEST(strong_query, an_answer_that_is_too_large_is_a_failure, "A-223")
-{
-    fixture_run(too_large);
 }

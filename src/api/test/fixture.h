@@ -113,6 +113,11 @@ void fixture_set(struct fixture *fixture, const char *yaml);
 void fixture_run(void (*body)(struct fixture *fixture));
 void fixture_run_in(const struct cluster_group *group, void (*body)(struct fixture *fixture));
 void fixture_run_in_group(void (*body)(struct fixture *fixture));
+/* Tests on such a server; `run` is one of the calls above. */
+#define SERVER_TEST_IN(suite, title, run, ...)                                                     \
+    TEST_IN(suite, title, struct fixture *fixture, run, ##__VA_ARGS__)
+#define SERVER_TEST(suite, title, ...)                                                             \
+    SERVER_TEST_IN(suite, title, fixture_run(body), ##__VA_ARGS__)
 
 /* Parts of opening and closing (fixture_visibility.c). */
 void fixture_open_visibility(struct fixture *fixture);

@@ -80,8 +80,8 @@ void
 run_fail_decision(struct fixture *fixture, ProtobufCBinaryData token)
 {
     API(RespondDecisionTaskFailedRequest) *request =
-        API_NEW(fixture->arena, respond_decision_task_failed_request, .task_token = token,
-                .cause = CAUSE(WORKFLOW_WORKER_UNHANDLED_FAILURE));
+        API_NEW(fixture->arena, respond_decision_task_failed_request, .task_token = token);
+    request->cause = CAUSE(WORKFLOW_WORKER_UNHANDLED_FAILURE);
     EXPECT_OK(fixture_call(fixture, request, NULL));
 }
 

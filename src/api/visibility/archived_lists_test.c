@@ -22,8 +22,7 @@ send(struct fixture *fixture, const API(ListArchivedWorkflowExecutionsRequest) *
         EXPECT_TEXT(refusal->message, text);                                                       \
     } while (0)
 
-static void
-refusals(struct fixture *fixture)
+SERVER_TEST(archived_lists, what_cannot_be_answered_is_refused_in_cadences_words, "B-034")
 {
     API(ListArchivedWorkflowExecutionsResponse) *response;
     API(ListArchivedWorkflowExecutionsRequest) *request = wish(fixture, "");
@@ -53,11 +52,6 @@ refusals(struct fixture *fixture)
     EXPECT_KIND(send(fixture, request, &response), ERR_ENTITY_NOT_EXISTS);
 }
 
-TEST(archived_lists, what_cannot_be_answered_is_refused_in_cadences_words, "B-034")
-{
-    fixture_run(refusals);
-}
-
 /* Ids of all pages of so many, in order, joined by commas. */
 static const char *
 list_ids(struct fixture *fixture, const char *query, int page_size)
@@ -84,8 +78,8 @@ list_ids(struct fixture *fixture, const char *query, int page_size)
     return ids;
 }
 
-static void
-find(struct fixture *fixture)
+SERVER_TEST(archived_lists, runs_that_are_gone_are_found_by_query_and_come_in_pages, "B-034",
+            "J-021")
 {
     EXPECT_OK(archiving_update(fixture, ARCHIVING_ON, ""));
     for (int i = 0; i < 5; i++) {
@@ -112,9 +106,4 @@ find(struct fixture *fixture)
     const char *late = arena_format(fixture->arena, "CloseTime >= %lld and CloseTime <= %lld",
                                     (long long)(then - 2500 * NS_PER_MS), (long long)then);
     EXPECT_TEXT(list_ids(fixture, late, 0), "killed,wf-4,wf-3");
-}
-
-TEST(archived_lists, runs_that_are_gone_are_found_by_query_and_come_in_pages, "B-034", "J-021")
-{
-    fixture_run(find);
 }

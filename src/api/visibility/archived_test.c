@@ -37,8 +37,7 @@ read_all(struct fixture *fixture, const char *workflow_id, const char *run_id, i
     return arena_slice(fixture->arena, buffer_slice(&all));
 }
 
-static void
-archive_one(struct fixture *fixture)
+SERVER_TEST(archived, the_history_of_a_run_that_is_gone_is_read_from_the_archive, "A-235", "J-021")
 {
     API(GetWorkflowExecutionHistoryResponse) *response;
     unsigned pages;
@@ -63,14 +62,8 @@ archive_one(struct fixture *fixture)
     EXPECT_KIND(fixture_call(fixture, request, &response), ERR_ENTITY_NOT_EXISTS);
 }
 
-TEST(archived, the_history_of_a_run_that_is_gone_is_read_from_the_archive, "A-235", "J-021")
-{
-    fixture_run(archive_one);
-}
-
 /* More than one read of the file takes in, and more than one page holds. */
-static void
-archive_long(struct fixture *fixture)
+SERVER_TEST(archived, a_history_over_many_blobs_is_archived_whole, "J-021")
 {
     unsigned pages;
     char *text = arena_alloc(fixture->arena, LARGE + 1);
@@ -90,14 +83,8 @@ archive_long(struct fixture *fixture)
     EXPECT(pages > 1);
 }
 
-TEST(archived, a_history_over_many_blobs_is_archived_whole, "J-021")
-{
-    fixture_run(archive_long);
-}
-
 /* Each run of a chain has a file of its own. */
-static void
-archive_chain(struct fixture *fixture)
+SERVER_TEST(archived, every_run_of_a_chain_is_archived, "J-021")
 {
     const char *runs[5];
     struct slice before[5];
@@ -120,13 +107,7 @@ archive_chain(struct fixture *fixture)
         EXPECT(slice_equal(read_all(fixture, "wf", runs[i], 0, true, &pages), before[i]));
 }
 
-TEST(archived, every_run_of_a_chain_is_archived, "J-021")
-{
-    fixture_run(archive_chain);
-}
-
-static void
-switch_off(struct fixture *fixture)
+SERVER_TEST(archived, settings_and_domains_switch_it_off_and_on, "J-020")
 {
     API(GetWorkflowExecutionHistoryResponse) *response;
     EXPECT_OK(archiving_update(fixture, ARCHIVING_ON, ""));
@@ -149,13 +130,7 @@ switch_off(struct fixture *fixture)
     EXPECT_KIND(try_history(fixture, "three", three, &response), ERR_ENTITY_NOT_EXISTS);
 }
 
-TEST(archived, settings_and_domains_switch_it_off_and_on, "J-020")
-{
-    fixture_run(switch_off);
-}
-
-static void
-bad_tokens(struct fixture *fixture)
+SERVER_TEST(archived, a_token_that_leads_nowhere_is_refused)
 {
     static const char *const tokens[] = {
         "{\"CloseFailoverVersion\":-24}",
@@ -177,11 +152,6 @@ bad_tokens(struct fixture *fixture)
     request->next_page_token =
         presence_make_bytes(slice_text("{\"CloseFailoverVersion\":5,\"Offset\":7}"));
     EXPECT_KIND(fixture_call(fixture, request, NULL), ERR_ENTITY_NOT_EXISTS);
-}
-
-TEST(archived, a_token_that_leads_nowhere_is_refused)
-{
-    fixture_run(bad_tokens);
 }
 
 /* --- domains ---- */
@@ -206,8 +176,7 @@ register_with(struct fixture *fixture, const char *name, int status, const char 
         EXPECT_TEXT(refusal->message, text);                                                       \
     } while (0)
 
-static void
-uris(struct fixture *fixture)
+SERVER_TEST(archived, a_domain_has_an_archive_that_can_be_used_and_keeps_it, "D-012", "J-020")
 {
     EXPECT_REFUSED(register_with(fixture, "a", ARCHIVING_ON, "ftp://x/y", ""),
                    "unknown archiver scheme");
@@ -246,11 +215,6 @@ uris(struct fixture *fixture)
     const char *file = arena_format(fixture->arena, "file:///one/%s", *names);
     EXPECT_REFUSED(register_with(fixture, "c", ARCHIVING_ON, file, ""),
                    "a path to a directory was expected");
-}
-
-TEST(archived, a_domain_has_an_archive_that_can_be_used_and_keeps_it, "D-012", "J-020")
-{
-    fixture_run(uris);
 }
 
 /* A cluster without archives ignores settings of them; they are not an error. */

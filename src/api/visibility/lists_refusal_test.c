@@ -57,8 +57,7 @@ count_answered(struct fixture *fixture, int questions)
     return answered;
 }
 
-static void
-rates(struct fixture *fixture)
+SERVER_TEST(lists_refusal, a_domain_that_asks_for_lists_too_often_is_told, "H-032")
 {
     EXPECT_EQ(count_answered(fixture, 30), 30);
     fixture_set(fixture, "frontend.esVisibilityListMaxQPS: "
@@ -75,11 +74,6 @@ rates(struct fixture *fixture)
     for (int i = 0; i < 10; i++)
         opened += !is_too_often(try_open(fixture, listing_times(fixture, 1, 2)));
     EXPECT_EQ(opened, 2);
-}
-
-TEST(lists_refusal, a_domain_that_asks_for_lists_too_often_is_told, "H-032")
-{
-    fixture_run(rates);
 }
 
 static void
@@ -107,8 +101,7 @@ TEST(lists_refusal, lists_of_open_and_closed_runs_need_both_ends_of_a_time, "B-0
     fixture_run(times);
 }
 
-static void
-page_sizes(struct fixture *fixture)
+SERVER_TEST(lists_refusal, a_page_has_the_usual_size_or_one_that_is_not_too_large, "B-005")
 {
     API(ListWorkflowExecutionsRequest) *request = listing_by_query(fixture, "");
     API(ListWorkflowExecutionsResponse) *response;
@@ -133,13 +126,7 @@ page_sizes(struct fixture *fixture)
     EXPECT_EQ(response->n_executions, 2);
 }
 
-TEST(lists_refusal, a_page_has_the_usual_size_or_one_that_is_not_too_large, "B-005")
-{
-    fixture_run(page_sizes);
-}
-
-static void
-filters_disabled(struct fixture *fixture)
+SERVER_TEST(lists_refusal, filters_can_be_forbidden, "B-009")
 {
     fixture_set(fixture, "frontend.disableListVisibilityByFilter: [{value: true}]\n");
     API(ListOpenWorkflowExecutionsRequest) *open = listing_of_open(fixture);
@@ -157,19 +144,13 @@ filters_disabled(struct fixture *fixture)
                    "No permission to do this operation.");
 }
 
-TEST(lists_refusal, filters_can_be_forbidden, "B-009")
-{
-    fixture_run(filters_disabled);
-}
-
 static struct error *
 try_scan(struct fixture *fixture)
 {
     return API_CALL(fixture, NULL, scan_workflow_executions, .domain = "orders");
 }
 
-static void
-basic_store(struct fixture *fixture)
+SERVER_TEST(lists_refusal, a_domain_can_be_given_the_lists_of_a_basic_store, "B-010")
 {
     int64_t count;
     fixture_set(fixture, "system.readVisibilityStoreName:\n"
@@ -185,13 +166,7 @@ basic_store(struct fixture *fixture)
     EXPECT_OK(list_send(fixture, listing_by_query(fixture, ""), &response));
 }
 
-TEST(lists_refusal, a_domain_can_be_given_the_lists_of_a_basic_store, "B-010")
-{
-    fixture_run(basic_store);
-}
-
-static void
-bad_queries(struct fixture *fixture)
+SERVER_TEST(lists_refusal, a_question_that_makes_no_sense_is_refused)
 {
     API(ListWorkflowExecutionsResponse) *response;
     int64_t count;
@@ -206,9 +181,4 @@ bad_queries(struct fixture *fixture)
     request->domain = "orders";
     request->next_page_token = presence_make_bytes(slice_text("no token"));
     EXPECT_KIND(list_send(fixture, request, &response), ERR_BAD_REQUEST);
-}
-
-TEST(lists_refusal, a_question_that_makes_no_sense_is_refused)
-{
-    fixture_run(bad_queries);
 }

@@ -18,8 +18,7 @@ time_of(const GOOGLE(Timestamp) *time)
 
 /* --- open and closed ---- */
 
-static void
-open_then_closed(struct fixture *fixture)
+SERVER_TEST(lists, a_run_is_listed_as_open_until_it_is_listed_as_closed, "B-001")
 {
     listing_wait(fixture);
     run_start(fixture, "wf");
@@ -37,14 +36,8 @@ open_then_closed(struct fixture *fixture)
     EXPECT_EQ(info->history_length, 5);
 }
 
-TEST(lists, a_run_is_listed_as_open_until_it_is_listed_as_closed, "B-001")
-{
-    fixture_run(open_then_closed);
-}
-
 /* Without asking for it lists are a moment behind, and no longer (B-011). */
-static void
-soon(struct fixture *fixture)
+SERVER_TEST(lists, a_started_run_is_listed_soon, "B-011")
 {
     run_start(fixture, "wf");
     int tries = 0;
@@ -55,14 +48,8 @@ soon(struct fixture *fixture)
     EXPECT_TEXT(list_open_ids(fixture), "wf");
 }
 
-TEST(lists, a_started_run_is_listed_soon, "B-011")
-{
-    fixture_run(soon);
-}
-
 /* The time filter of both is about the start (B-004). */
-static void
-by_start_time(struct fixture *fixture)
+SERVER_TEST(lists, closed_runs_are_found_by_when_they_started, "B-004")
 {
     listing_wait(fixture);
     run_start(fixture, "wf");
@@ -78,11 +65,6 @@ by_start_time(struct fixture *fixture)
     request->start_time_filter = listing_times(fixture, start + NS_PER_S, start + 60 * NS_PER_S);
     EXPECT_OK(list_send_closed(fixture, request, &response));
     EXPECT_EQ(response->n_executions, 0);
-}
-
-TEST(lists, closed_runs_are_found_by_when_they_started, "B-004")
-{
-    fixture_run(by_start_time);
 }
 
 /* --- filters ---- */
@@ -163,8 +145,7 @@ TEST(lists, pages_go_on_behind_each_other_newest_first, "B-006", "B-027")
     fixture_run(pages);
 }
 
-static void
-scan(struct fixture *fixture)
+SERVER_TEST(lists, a_scan_has_every_run_once_and_a_count_says_how_many, "B-029", "B-030")
 {
     listing_wait(fixture);
     for (int i = 0; i < 5; i++)
@@ -185,15 +166,9 @@ scan(struct fixture *fixture)
     EXPECT_EQ(counted, 0);
 }
 
-TEST(lists, a_scan_has_every_run_once_and_a_count_says_how_many, "B-029", "B-030")
-{
-    fixture_run(scan);
-}
-
 /* --- what is shown ---- */
 
-static void
-all_fields(struct fixture *fixture)
+SERVER_TEST(lists, a_run_is_shown_with_all_that_is_known_of_it, "B-007", "B-008", "B-026")
 {
     listing_wait(fixture);
     API(StartWorkflowExecutionRequest) *request = fixture_start(fixture, "wf");
@@ -224,13 +199,7 @@ all_fields(struct fixture *fixture)
     EXPECT_EQ(time_of(info->execution_time), time_of(info->start_time));
 }
 
-TEST(lists, a_run_is_shown_with_all_that_is_known_of_it, "B-007", "B-008", "B-026")
-{
-    fixture_run(all_fields);
-}
-
-static void
-start_times(struct fixture *fixture)
+SERVER_TEST(lists, history_description_and_list_agree_when_a_run_started, "A-030")
 {
     listing_wait(fixture);
     run_start(fixture, "wf");
@@ -240,11 +209,6 @@ start_times(struct fixture *fixture)
     EXPECT(llabs(listed -
                  time_of(run_describe(fixture, "wf", "")->workflow_execution_info->start_time)) <
            MS);
-}
-
-TEST(lists, history_description_and_list_agree_when_a_run_started, "A-030")
-{
-    fixture_run(start_times);
 }
 
 /* --- signal with start, memo ---- */
@@ -279,8 +243,7 @@ expect_memo_everywhere(struct fixture *fixture)
     expect_memo(history->events[0]->workflow_execution_started_event_attributes->memo);
 }
 
-static void
-signal_with_start(struct fixture *fixture)
+SERVER_TEST(lists, a_run_started_with_a_signal_is_listed_with_its_memo, "A-143", "A-144")
 {
     listing_wait(fixture);
     API(SignalWithStartWorkflowExecutionRequest) *request =
@@ -297,13 +260,7 @@ signal_with_start(struct fixture *fixture)
     expect_memo_everywhere(fixture);
 }
 
-TEST(lists, a_run_started_with_a_signal_is_listed_with_its_memo, "A-143", "A-144")
-{
-    fixture_run(signal_with_start);
-}
-
-static void
-memo_of_start(struct fixture *fixture)
+SERVER_TEST(lists, the_memo_of_a_start_is_seen_while_it_is_open_and_when_it_is_closed, "A-242")
 {
     listing_wait(fixture);
     API(StartWorkflowExecutionRequest) *request = fixture_start(fixture, "wf");
@@ -315,13 +272,7 @@ memo_of_start(struct fixture *fixture)
     EXPECT_TEXT(list_closed_ids(fixture), "wf");
 }
 
-TEST(lists, the_memo_of_a_start_is_seen_while_it_is_open_and_when_it_is_closed, "A-242")
-{
-    fixture_run(memo_of_start);
-}
-
-static void
-timeout(struct fixture *fixture)
+SERVER_TEST(lists, a_run_that_timed_out_is_listed_as_closed, "A-198")
 {
     listing_wait(fixture);
     API(StartWorkflowExecutionRequest) *request = fixture_start(fixture, "wf");
@@ -337,13 +288,7 @@ timeout(struct fixture *fixture)
               API_VALUE(TIMEOUT_TYPE__TIMEOUT_TYPE_START_TO_CLOSE));
 }
 
-TEST(lists, a_run_that_timed_out_is_listed_as_closed, "A-198")
-{
-    fixture_run(timeout);
-}
-
-static void
-deleted(struct fixture *fixture)
+SERVER_TEST(lists, a_run_that_was_deleted_is_in_no_list, "B-012")
 {
     listing_wait(fixture);
     run_start(fixture, "wf");
@@ -358,15 +303,9 @@ deleted(struct fixture *fixture)
     EXPECT_EQ(count, 0);
 }
 
-TEST(lists, a_run_that_was_deleted_is_in_no_list, "B-012")
-{
-    fixture_run(deleted);
-}
-
 /* --- operators ---- */
 
-static void
-rebuild(struct fixture *fixture)
+SERVER_TEST(lists, lists_can_be_rebuilt_from_the_runs)
 {
     listing_wait(fixture);
     run_start(fixture, "a");
@@ -387,15 +326,9 @@ rebuild(struct fixture *fixture)
     EXPECT_TEXT(list_open_ids(fixture), "c");
 }
 
-TEST(lists, lists_can_be_rebuilt_from_the_runs)
-{
-    fixture_run(rebuild);
-}
-
 /* --- what the connection wrote ---- */
 
-static void
-list_own(struct fixture *fixture)
+SERVER_TEST(lists, a_list_shows_what_its_connection_has_just_started)
 {
     listing_do_not_wait(fixture);
     for (int i = 0; i < 10; i++) {
@@ -409,8 +342,7 @@ list_own(struct fixture *fixture)
 
 /* Lists that take longer than a list may wait for are shown as they are; so are they if it shall
  * not wait at all. */
-static void
-list_too_late(struct fixture *fixture)
+SERVER_TEST(lists, a_list_does_not_wait_for_ever_for_what_its_connection_started)
 {
     static const char *const waits[] = {"1us", "0s"};
     listing_do_not_wait(fixture);
@@ -425,14 +357,4 @@ list_too_late(struct fixture *fixture)
         terminate_run(fixture, arena_format(fixture->arena, "late-%zu", i));
         EXPECT_OK(fiber_sleep(NS_PER_S, fixture->arena));
     }
-}
-
-TEST(lists, a_list_does_not_wait_for_ever_for_what_its_connection_started)
-{
-    fixture_run(list_too_late);
-}
-
-TEST(lists, a_list_shows_what_its_connection_has_just_started)
-{
-    fixture_run(list_own);
 }

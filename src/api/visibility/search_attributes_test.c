@@ -19,8 +19,7 @@ kind_of(const API(GetSearchAttributesResponse) *response, const char *key)
     return kind;
 }
 
-static void
-ask(struct fixture *fixture)
+SERVER_TEST(search_attributes, every_key_is_listed_once_with_its_kind, "B-031")
 {
     API(GetSearchAttributesResponse) *response = API_OK(fixture, get_search_attributes);
     for (size_t i = 0; i < response->n_keys; i++) /* clients do not survive this one */
@@ -35,9 +34,4 @@ ask(struct fixture *fixture)
     EXPECT_EQ(kind_of(response, "CadenceChangeVersion"), KIND(KEYWORD));
     EXPECT_EQ(kind_of(response, "WorkflowID"), KIND(KEYWORD));
     EXPECT_EQ(kind_of(response, "StartTime"), KIND(INT));
-}
-
-TEST(search_attributes, every_key_is_listed_once_with_its_kind, "B-031")
-{
-    fixture_run(ask);
 }

@@ -44,8 +44,7 @@ make_many(struct fixture *fixture, size_t count, size_t length)
     return many;
 }
 
-static void
-refusals(struct fixture *fixture)
+SERVER_TEST(search, a_start_with_search_attributes_that_are_not_good_is_refused, "A-243", "A-244")
 {
     EXPECT_REFUSED(try_start(fixture, listing_attributes(fixture, "Colour", "\"blue\"")),
                    "Colour is not a valid search attribute key");
@@ -64,11 +63,6 @@ refusals(struct fixture *fixture)
     EXPECT_OK(try_start(fixture, listing_attributes(fixture, "CustomIntField", "7")));
 }
 
-TEST(search, a_start_with_search_attributes_that_are_not_good_is_refused, "A-243", "A-244")
-{
-    fixture_run(refusals);
-}
-
 /* --- upserts ---- */
 
 static API(Decision) *
@@ -78,8 +72,7 @@ decide_upsert(struct fixture *fixture, API(SearchAttributes) *attributes)
                         .search_attributes = attributes);
 }
 
-static void
-upsert(struct fixture *fixture)
+SERVER_TEST(search, what_a_worker_upserts_is_listed_and_merged_by_key, "A-245", "A-246", "B-033")
 {
     listing_wait(fixture);
     API(StartWorkflowExecutionRequest) *request = fixture_start(fixture, "wf");
@@ -101,13 +94,7 @@ upsert(struct fixture *fixture)
     EXPECT_EQ(list_one(fixture, "wf")->search_attributes->n_indexed_fields, 2);
 }
 
-TEST(search, what_a_worker_upserts_is_listed_and_merged_by_key, "A-245", "A-246", "B-033")
-{
-    fixture_run(upsert);
-}
-
-static void
-bad_upsert(struct fixture *fixture)
+SERVER_TEST(search, an_upsert_of_an_unknown_key_fails_the_decision, "A-245")
 {
     run_start(fixture, "wf");
     const API(PollForDecisionTaskResponse) *task = poll_decision(fixture, "work");
@@ -127,14 +114,8 @@ bad_upsert(struct fixture *fixture)
                   "Colour is not a valid search attribute key") != NULL);
 }
 
-TEST(search, an_upsert_of_an_unknown_key_fails_the_decision, "A-245")
-{
-    fixture_run(bad_upsert);
-}
-
 /* A worker's markers of versions are searched by as a list. */
-static void
-change_versions(struct fixture *fixture)
+SERVER_TEST(search, versions_of_changes_are_a_list_of_keywords, "A-248")
 {
     listing_wait(fixture);
     run_start(fixture, "wf");
@@ -147,13 +128,7 @@ change_versions(struct fixture *fixture)
     EXPECT_TEXT(list_ids(fixture, "CadenceChangeVersion = 'two-4'"), "");
 }
 
-TEST(search, versions_of_changes_are_a_list_of_keywords, "A-248")
-{
-    fixture_run(change_versions);
-}
-
-static void
-checksums(struct fixture *fixture)
+SERVER_TEST(search, a_run_is_found_by_each_binary_that_worked_on_it, "B-023")
 {
     listing_wait(fixture);
     run_start(fixture, "wf");
@@ -169,11 +144,6 @@ checksums(struct fixture *fixture)
     EXPECT_TEXT(list_ids(fixture, "BinaryChecksums = 'binary-v1'"), "wf");
     EXPECT_TEXT(list_ids(fixture, "BinaryChecksums = 'binary-v2'"), "wf");
     EXPECT_TEXT(list_ids(fixture, "BinaryChecksums = 'binary-v3'"), "");
-}
-
-TEST(search, a_run_is_found_by_each_binary_that_worked_on_it, "B-023")
-{
-    fixture_run(checksums);
 }
 
 /* --- adding ---- */
@@ -194,8 +164,7 @@ try_add(struct fixture *fixture, const char *key, int kind)
     return fixture_call(fixture, request, NULL);
 }
 
-static void
-add(struct fixture *fixture)
+SERVER_TEST(search, keys_can_be_added_and_stay, "B-032")
 {
     listing_wait(fixture);
     EXPECT_REFUSED(try_add(fixture, NULL, 0), "SearchAttributes are not provided");
@@ -217,11 +186,6 @@ add(struct fixture *fixture)
     registry_close(again);
 }
 
-TEST(search, keys_can_be_added_and_stay, "B-032")
-{
-    fixture_run(add);
-}
-
 static const struct search_attribute *
 find_key(struct fixture *fixture, const char *name)
 {
@@ -235,8 +199,7 @@ settle(struct fixture *fixture, const char *yaml)
     EXPECT_OK(fiber_sleep(2 * DYNAMIC_INTERVAL_MAX, fixture->arena));
 }
 
-static void
-set_keys(struct fixture *fixture)
+SERVER_TEST(search, keys_of_the_setting_are_followed)
 {
     listing_wait(fixture);
     /* As Cadence wants it: with the usual keys. One has a type that it cannot have, one has none.
@@ -262,11 +225,6 @@ set_keys(struct fixture *fixture)
     EXPECT(registry_set(fixture->registry) == set); /* nothing changed */
     settle(fixture, "");
     EXPECT(find_key(fixture, "Size") == NULL && find_key(fixture, "Shape") != NULL);
-}
-
-TEST(search, keys_of_the_setting_are_followed)
-{
-    fixture_run(set_keys);
 }
 
 static void protected(struct fixture *fixture)

@@ -25,8 +25,7 @@ last_event(struct fixture *fixture)
     return task->history->events[task->history->n_events - 3];
 }
 
-static void
-contents(struct fixture *fixture)
+SERVER_TEST(activity, a_worker_gets_all_that_it_needs, "A-101")
 {
     API(PollForActivityTaskResponse) *task = scheduled(fixture, "wf", "7");
     EXPECT_TEXT(task->activity_id, "7");
@@ -42,11 +41,6 @@ contents(struct fixture *fixture)
     EXPECT(task->scheduled_time != NULL && task->started_time != NULL);
     EXPECT(task->scheduled_time_of_this_attempt != NULL);
     EXPECT(task->heartbeat_details == NULL);
-}
-
-TEST(activity, a_worker_gets_all_that_it_needs, "A-101")
-{
-    fixture_run(contents);
 }
 
 /* What a list is left with when it stored the task of a step that a crash took back, and the ids of
@@ -77,8 +71,7 @@ count_started(struct fixture *fixture)
     return count;
 }
 
-static void
-strays(struct fixture *fixture)
+SERVER_TEST(activity, a_task_of_a_step_that_never_was_starts_no_activity_of_another_list, "A-102")
 {
     fixture->timeout = 10 * NS_PER_S;
     const char *run_id = run_start(fixture, "wf");
@@ -98,13 +91,7 @@ strays(struct fixture *fixture)
     EXPECT_EQ(count_started(fixture), 1);
 }
 
-TEST(activity, a_task_of_a_step_that_never_was_starts_no_activity_of_another_list, "A-102")
-{
-    fixture_run(strays);
-}
-
-static void
-by_token(struct fixture *fixture)
+SERVER_TEST(activity, it_is_answered_by_token, "A-103", "A-104")
 {
     API(PollForActivityTaskResponse) *task = scheduled(fixture, "wf", "7");
     API(RecordActivityTaskHeartbeatResponse) *beaten =
@@ -130,13 +117,7 @@ by_token(struct fixture *fixture)
               API_VALUE(HISTORY_EVENT__ATTRIBUTES_ACTIVITY_TASK_COMPLETED_EVENT_ATTRIBUTES));
 }
 
-TEST(activity, it_is_answered_by_token, "A-103", "A-104")
-{
-    fixture_run(by_token);
-}
-
-static void
-by_id(struct fixture *fixture)
+SERVER_TEST(activity, it_is_answered_by_its_id, "A-103", "A-123")
 {
     scheduled(fixture, "wf", "7");
     API(RecordActivityTaskHeartbeatByIDRequest) *beat =
@@ -164,11 +145,6 @@ by_id(struct fixture *fixture)
     EXPECT_TEXT(event->activity_task_failed_event_attributes->failure->reason, "no money");
 }
 
-TEST(activity, it_is_answered_by_its_id, "A-103", "A-123")
-{
-    fixture_run(by_id);
-}
-
 /* The state of the run's only pending activity. */
 static int
 pending_state(struct fixture *fixture)
@@ -179,8 +155,7 @@ pending_state(struct fixture *fixture)
     return response->pending_activities[0]->state;
 }
 
-static void
-cancelled(struct fixture *fixture)
+SERVER_TEST(activity, a_cancellation_is_seen_by_readers_and_by_the_worker, "A-113", "A-115")
 {
     run_start(fixture, "wf");
     API(PollForDecisionTaskResponse) *task = poll_decision(fixture, "work");
@@ -211,11 +186,6 @@ cancelled(struct fixture *fixture)
               API_VALUE(HISTORY_EVENT__ATTRIBUTES_ACTIVITY_TASK_CANCELED_EVENT_ATTRIBUTES));
 }
 
-TEST(activity, a_cancellation_is_seen_by_readers_and_by_the_worker, "A-113", "A-115")
-{
-    fixture_run(cancelled);
-}
-
 /* --- what is too large ---------------------------------------------------------------------------
  */
 
@@ -233,8 +203,7 @@ expect_failure(struct fixture *fixture, const char *reason)
     EXPECT_EQ(failure->details.len, LARGEST);
 }
 
-static void
-large_result(struct fixture *fixture)
+SERVER_TEST(activity, a_result_that_is_too_large_fails_it, "A-118")
 {
     fixture_set(fixture, "limit.blobSize.error:\n- value: 10\n");
     EXPECT_OK(API_CALL(fixture, NULL, respond_activity_task_completed,
@@ -243,13 +212,7 @@ large_result(struct fixture *fixture)
     expect_failure(fixture, "COMPLETE_RESULT_EXCEEDS_LIMIT");
 }
 
-TEST(activity, a_result_that_is_too_large_fails_it, "A-118")
-{
-    fixture_run(large_result);
-}
-
-static void
-large_details(struct fixture *fixture)
+SERVER_TEST(activity, details_of_a_cancellation_that_are_too_large_fail_it, "A-118")
 {
     fixture_set(fixture, "limit.blobSize.error:\n- value: 10\n");
     EXPECT_OK(API_CALL(fixture, NULL, respond_activity_task_canceled,
@@ -258,13 +221,7 @@ large_details(struct fixture *fixture)
     expect_failure(fixture, "CANCEL_DETAILS_EXCEEDS_LIMIT");
 }
 
-TEST(activity, details_of_a_cancellation_that_are_too_large_fail_it, "A-118")
-{
-    fixture_run(large_details);
-}
-
-static void
-large_failure(struct fixture *fixture)
+SERVER_TEST(activity, details_of_a_failure_are_cut, "A-118")
 {
     fixture_set(fixture, "limit.blobSize.error:\n- value: 10\n");
     EXPECT_OK(API_CALL(fixture, NULL, respond_activity_task_failed,
@@ -274,13 +231,7 @@ large_failure(struct fixture *fixture)
     expect_failure(fixture, "FAILURE_DETAILS_EXCEEDS_LIMIT");
 }
 
-TEST(activity, details_of_a_failure_are_cut, "A-118")
-{
-    fixture_run(large_failure);
-}
-
-static void
-large_heartbeat(struct fixture *fixture)
+SERVER_TEST(activity, a_heartbeat_that_is_too_large_fails_it_and_tells_the_worker_to_stop, "A-118")
 {
     fixture_set(fixture, "limit.blobSize.error:\n- value: 10\n");
     API(RecordActivityTaskHeartbeatResponse) *response =
@@ -289,9 +240,4 @@ large_heartbeat(struct fixture *fixture)
                .details = fixture_payload(fixture, LARGE));
     EXPECT(response->cancel_requested);
     expect_failure(fixture, "HEARTBEAT_EXCEEDS_LIMIT");
-}
-
-TEST(activity, a_heartbeat_that_is_too_large_fails_it_and_tells_the_worker_to_stop, "A-118")
-{
-    fixture_run(large_heartbeat);
 }

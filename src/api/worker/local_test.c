@@ -17,8 +17,8 @@ dispatched(struct fixture *fixture, bool returns_decision)
     return run_complete(fixture, request);
 }
 
-static void
-token_is_ready(struct fixture *fixture)
+SERVER_TEST(local_dispatch, the_answer_has_a_token_that_is_ready_and_no_poll_gets_the_activity,
+            "A-120")
 {
     API(RespondDecisionTaskCompletedResponse) *answer = dispatched(fixture, false);
     EXPECT(answer->decision_task == NULL);
@@ -49,14 +49,8 @@ token_is_ready(struct fixture *fixture)
     EXPECT(poll_decision(fixture, "work")->task_token.len > 0);
 }
 
-TEST(local_dispatch, the_answer_has_a_token_that_is_ready_and_no_poll_gets_the_activity, "A-120")
-{
-    fixture_run(token_is_ready);
-}
-
 /* The decision was the task of this second: the activity goes by its list, and waits its turn. */
-static void
-above_the_limit(struct fixture *fixture)
+SERVER_TEST(local_dispatch, an_id_above_its_limit_gets_its_tasks_by_their_lists, "H-010")
 {
     fixture_set(fixture, "history.workflowIDInternalRPS: [{value: 1}]\n");
     API(RespondDecisionTaskCompletedResponse) *answer = dispatched(fixture, true);
@@ -66,20 +60,9 @@ above_the_limit(struct fixture *fixture)
     EXPECT(poll_decision(fixture, "work")->task_token.len > 0);
 }
 
-TEST(local_dispatch, an_id_above_its_limit_gets_its_tasks_by_their_lists, "H-010")
-{
-    fixture_run(above_the_limit);
-}
-
-static void
-with_decision(struct fixture *fixture)
+SERVER_TEST(local_dispatch, it_comes_beside_the_next_decision)
 {
     API(RespondDecisionTaskCompletedResponse) *answer = dispatched(fixture, true);
     EXPECT_EQ(answer->n_activities_to_dispatch_locally, 1);
     EXPECT(answer->decision_task != NULL && answer->decision_task->history->n_events > 0);
-}
-
-TEST(local_dispatch, it_comes_beside_the_next_decision)
-{
-    fixture_run(with_decision);
 }

@@ -10,8 +10,7 @@ try_poll(struct fixture *fixture, const API(PollForDecisionTaskRequest) *request
     return poll_send(fixture, request, &response);
 }
 
-static void
-deadlines(struct fixture *fixture)
+SERVER_TEST(poll, a_poll_needs_time, "A-014")
 {
     fixture->timeout = 0;
     struct error *err = try_poll(fixture, fixture_poll(fixture, "work"));
@@ -25,13 +24,8 @@ deadlines(struct fixture *fixture)
     EXPECT_OK(try_poll(fixture, fixture_poll(fixture, "work")));
 }
 
-TEST(poll, a_poll_needs_time, "A-014")
-{
-    fixture_run(deadlines);
-}
-
-static void
-nothing_there(struct fixture *fixture)
+SERVER_TEST(poll, without_a_task_the_answer_is_empty_a_second_before_the_deadline_or_after_a_minute,
+            "A-053")
 {
     int64_t began = clock_monotonic();
     fixture->timeout = 10 * NS_PER_S;
@@ -48,14 +42,7 @@ nothing_there(struct fixture *fixture)
     EXPECT(took > 59 * NS_PER_S && took < 61 * NS_PER_S);
 }
 
-TEST(poll, without_a_task_the_answer_is_empty_a_second_before_the_deadline_or_after_a_minute,
-     "A-053")
-{
-    fixture_run(nothing_there);
-}
-
-static void
-one_task(struct fixture *fixture)
+SERVER_TEST(poll, a_decision_has_all_that_a_worker_needs, "A-054", "A-055")
 {
     const char *run_id = run_start(fixture, "wf");
     API(PollForDecisionTaskResponse) *task = poll_decision(fixture, "work");
@@ -85,11 +72,6 @@ one_task(struct fixture *fixture)
     EXPECT_EQ(task->previous_started_event_id->value, 3);
     EXPECT_EQ(task->history->events[0]->event_id, 1);
     EXPECT_EQ(task->history->n_events, task->next_event_id - 1);
-}
-
-TEST(poll, a_decision_has_all_that_a_worker_needs, "A-054", "A-055")
-{
-    fixture_run(one_task);
 }
 
 /* Somebody polls the sticky list. The poll, ready to be sent again. */
@@ -141,8 +123,7 @@ TEST(poll, a_worker_that_has_the_run_gets_only_what_is_new, "A-055", "A-081")
 
 /* The events of a transient decision are stored with its completion, in one batch: what the worker
  * has not seen begins in the middle of it. */
-static void
-sticky_after_transient(struct fixture *fixture)
+SERVER_TEST(poll, what_is_new_may_begin_inside_a_batch, "A-055")
 {
     run_start(fixture, "wf");
     run_fail_decision(fixture, poll_decision(fixture, "work")->task_token);
@@ -158,14 +139,8 @@ sticky_after_transient(struct fixture *fixture)
               API_VALUE(HISTORY_EVENT__ATTRIBUTES_DECISION_TASK_COMPLETED_EVENT_ATTRIBUTES));
 }
 
-TEST(poll, what_is_new_may_begin_inside_a_batch, "A-055")
-{
-    fixture_run(sticky_after_transient);
-}
-
 /* The first page holds two batches; the others are fetched by the token. */
-static void
-long_history(struct fixture *fixture)
+SERVER_TEST(poll, a_long_history_comes_in_pages_that_end_with_the_decision, "A-056")
 {
     run_start(fixture, "wf");
     for (int i = 0; i < 5; i++) {
@@ -191,11 +166,6 @@ long_history(struct fixture *fixture)
     }
     EXPECT(pages > 2);
     EXPECT_EQ(next, task->next_event_id);
-}
-
-TEST(poll, a_long_history_comes_in_pages_that_end_with_the_decision, "A-056")
-{
-    fixture_run(long_history);
 }
 
 static void
@@ -234,8 +204,8 @@ TEST(poll, events_of_a_transient_decision_are_shown_to_its_worker_alone, "A-063"
     fixture_run(transient);
 }
 
-static void
-returned(struct fixture *fixture)
+SERVER_TEST(poll, the_next_decision_comes_with_the_answer_if_the_worker_asks_for_it, "A-058",
+            "A-082")
 {
     run_start(fixture, "wf");
     API(PollForDecisionTaskResponse) *task = poll_decision(fixture, "work");
@@ -262,11 +232,6 @@ returned(struct fixture *fixture)
         fixture_complete(fixture, next->task_token, decide_end(fixture));
     last->return_new_decision_task = true;
     EXPECT(run_complete(fixture, last)->decision_task == NULL);
-}
-
-TEST(poll, the_next_decision_comes_with_the_answer_if_the_worker_asks_for_it, "A-058", "A-082")
-{
-    fixture_run(returned);
 }
 
 /* --- polls that wait before there is a task ---- */
@@ -302,8 +267,7 @@ park(struct waiting_worker *worker, void (*poll)(void *argument))
     EXPECT_OK(fiber_sleep(NS_PER_S, worker->fixture->arena));
 }
 
-static void
-started_with_its_step(struct fixture *fixture)
+SERVER_TEST(poll, a_workflow_whose_workers_wait_for_it_is_four_commits)
 {
     struct waiting_worker decider = {fixture}, doer = {fixture};
     park(&decider, wait_for_decision);
@@ -331,9 +295,4 @@ started_with_its_step(struct fixture *fixture)
     run_complete(fixture,
                  fixture_complete(fixture, decider.decision->task_token, decide_end(fixture)));
     EXPECT_EQ(memory_base_commits(fixture->base), before + 4);
-}
-
-TEST(poll, a_workflow_whose_workers_wait_for_it_is_four_commits)
-{
-    fixture_run(started_with_its_step);
 }

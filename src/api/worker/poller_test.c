@@ -27,8 +27,7 @@ poll_alone(void *argument)
     latch_done(&poller->done);
 }
 
-static void
-gone(struct fixture *fixture)
+SERVER_TEST(poller, a_poller_that_has_gone_gets_no_task, "C-003")
 {
     struct poller poller = {.fixture = fixture};
     latch_init(&poller.done, 1);
@@ -47,13 +46,7 @@ gone(struct fixture *fixture)
     EXPECT(clock_monotonic() - began < NS_PER_S); /* not after a timeout */
 }
 
-TEST(poller, a_poller_that_has_gone_gets_no_task, "C-003")
-{
-    fixture_run(gone);
-}
-
-static void
-void_tasks(struct fixture *fixture)
+SERVER_TEST(poller, a_task_of_a_run_that_has_ended_is_given_to_nobody, "C-002")
 {
     run_start(fixture, "wf");
     terminate_run(fixture, "wf");
@@ -64,13 +57,7 @@ void_tasks(struct fixture *fixture)
     EXPECT_TEXT(poll_decision(fixture, "work")->workflow_execution->workflow_id, "other");
 }
 
-TEST(poller, a_task_of_a_run_that_has_ended_is_given_to_nobody, "C-002")
-{
-    fixture_run(void_tasks);
-}
-
-static void
-drained(struct fixture *fixture)
+SERVER_TEST(poller, polls_end_empty_when_the_server_drains)
 {
     struct poller poller = {.fixture = fixture};
     latch_init(&poller.done, 1);
@@ -84,13 +71,7 @@ drained(struct fixture *fixture)
     EXPECT(clock_monotonic() - began < NS_PER_S);
 }
 
-TEST(poller, polls_end_empty_when_the_server_drains)
-{
-    fixture_run(drained);
-}
-
-static void
-bad_binary(struct fixture *fixture)
+SERVER_TEST(poller, a_bad_binary_gets_no_decisions, "A-071")
 {
     API(UpdateDomainRequest) *update = API_NEW(fixture->arena, update_domain_request);
     API(BadBinaries__BinariesEntry) *entry =
@@ -112,13 +93,7 @@ bad_binary(struct fixture *fixture)
     EXPECT_OK(try_poll(fixture, request));
 }
 
-TEST(poller, a_bad_binary_gets_no_decisions, "A-071")
-{
-    fixture_run(bad_binary);
-}
-
-static void
-hints(struct fixture *fixture)
+SERVER_TEST(poller, a_poller_learns_how_long_it_waited_and_how_much_waits, "C-007", "C-008")
 {
     fixture->timeout = 4 * NS_PER_S;
     API(PollForDecisionTaskResponse) *task = poll_decision(fixture, "work");
@@ -134,13 +109,7 @@ hints(struct fixture *fixture)
     EXPECT_EQ(task->backlog_count_hint, 1);
 }
 
-TEST(poller, a_poller_learns_how_long_it_waited_and_how_much_waits, "C-007", "C-008")
-{
-    fixture_run(hints);
-}
-
-static void
-too_many(struct fixture *fixture)
+SERVER_TEST(poller, an_answer_has_a_largest_number_of_decisions, "A-072")
 {
     fixture_set(fixture, "frontend.decisionResultCountLimit:\n- value: 1\n");
     run_start(fixture, "wf");
@@ -155,9 +124,4 @@ too_many(struct fixture *fixture)
     EXPECT_TEXT(err->message, "Decision result count exceeds limit.");
     request->n_decisions = 1;
     run_complete(fixture, request);
-}
-
-TEST(poller, an_answer_has_a_largest_number_of_decisions, "A-072")
-{
-    fixture_run(too_many);
 }

@@ -3,8 +3,8 @@
 #include "fiber/clock.h"
 #include "fiber/sync.h"
 
-static void
-domain_goes_and_comes_back(struct fixture *fixture)
+SERVER_TEST_IN(standby, a_task_that_was_polled_while_its_domain_was_active_elsewhere_is_not_lost,
+               fixture_run_in(sample_group(EAST), body))
 {
     API(PollForDecisionTaskRequest) *poll = moving_begin(fixture);
     API(PollForDecisionTaskResponse) *task;
@@ -14,11 +14,6 @@ domain_goes_and_comes_back(struct fixture *fixture)
     moving_go(fixture, "east");
     EXPECT_OK(poll_send(fixture, poll, &task));
     EXPECT(task->task_token.len > 0);
-}
-
-TEST(standby, a_task_that_was_polled_while_its_domain_was_active_elsewhere_is_not_lost)
-{
-    fixture_run_in(sample_group(EAST), domain_goes_and_comes_back);
 }
 
 /* A poll that waits while its domain is active elsewhere. */
@@ -39,8 +34,8 @@ poll_patiently(void *argument)
     latch_done(&poll->latch);
 }
 
-static void
-domain_comes_back_to_a_waiting_poll(struct fixture *fixture)
+SERVER_TEST_IN(standby, a_poll_that_waits_gets_its_task_as_soon_as_the_domain_is_active_here,
+               fixture_run_in(sample_group(EAST), body))
 {
     struct patient_poll poll = {.fixture = fixture, .request = moving_begin(fixture)};
     latch_init(&poll.latch, 1);
@@ -55,11 +50,6 @@ domain_comes_back_to_a_waiting_poll(struct fixture *fixture)
     EXPECT(poll.answered - began < 200 * NS_PER_MS); /* the failover itself included */
 }
 
-TEST(standby, a_poll_that_waits_gets_its_task_as_soon_as_the_domain_is_active_here)
-{
-    fixture_run_in(sample_group(EAST), domain_comes_back_to_a_waiting_poll);
-}
-
 /* --- the history of failovers ---- */
 
 static API(ListFailoverHistoryResponse) *
@@ -68,8 +58,8 @@ list_history(struct fixture *fixture, API(ListFailoverHistoryRequest) *request)
     return fixture_ok(fixture, request);
 }
 
-static void
-history_is_listed(struct fixture *fixture)
+SERVER_TEST_IN(standby, the_history_of_failovers_is_listed_newest_first_fifty_a_page,
+               fixture_run_in(sample_group(EAST), body), "D-052")
 {
     moving_begin(fixture);
     API(DescribeDomainResponse) *described = API_OK(
@@ -102,9 +92,4 @@ history_is_listed(struct fixture *fixture)
     page = list_history(fixture, request);
     EXPECT_EQ(page->n_failover_events, 1);
     EXPECT_EQ(page->failover_events[0]->cluster_failovers[0]->to_cluster->failover_version, 1);
-}
-
-TEST(standby, the_history_of_failovers_is_listed_newest_first_fifty_a_page, "D-052")
-{
-    fixture_run_in(sample_group(EAST), history_is_listed);
 }

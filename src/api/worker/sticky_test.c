@@ -23,8 +23,7 @@ start_sticky(struct fixture *fixture)
     run_complete(fixture, request);
 }
 
-static void
-full_history(struct fixture *fixture)
+SERVER_TEST(sticky, after_a_reset_the_next_decision_comes_with_the_whole_history, "A-093")
 {
     start_sticky(fixture);
     EXPECT_OK(reset(fixture, "orders", "wf"));
@@ -41,9 +40,4 @@ full_history(struct fixture *fixture)
     EXPECT_KIND(reset(fixture, "nowhere", "wf"), ERR_ENTITY_NOT_EXISTS);
     EXPECT_KIND(reset(fixture, "", "wf"), ERR_BAD_REQUEST);
     EXPECT_KIND(reset(fixture, "orders", ""), ERR_BAD_REQUEST);
-}
-
-TEST(sticky, after_a_reset_the_next_decision_comes_with_the_whole_history, "A-093")
-{
-    fixture_run(full_history);
 }

@@ -72,8 +72,7 @@ TEST(task_list, pollers_are_shown_for_each_type_from_the_first_poll_on, "C-011")
     fixture_run(pollers);
 }
 
-static void
-pollers_of_parts(struct fixture *fixture)
+SERVER_TEST(task_list, a_poller_of_any_partition_is_a_poller_of_the_list, "C-011", "C-015")
 {
     fixture_set(fixture, THREE);
     fixture->timeout = 2500 * NS_PER_MS;
@@ -85,11 +84,6 @@ pollers_of_parts(struct fixture *fixture)
     description = describe(fixture, PARTITION("1"), TYPE(DECISION));
     EXPECT_EQ(description->n_pollers, 1);
     EXPECT_TEXT(description->task_list->name, PARTITION("1"));
-}
-
-TEST(task_list, a_poller_of_any_partition_is_a_poller_of_the_list, "C-011", "C-015")
-{
-    fixture_run(pollers_of_parts);
 }
 
 static void
@@ -137,8 +131,7 @@ poll_kind(struct fixture *fixture, const char *list, API(TaskListKind) kind)
     EXPECT_OK(poll_send(fixture, request, &response));
 }
 
-static void
-by_domain(struct fixture *fixture)
+SERVER_TEST(task_list, the_normal_lists_of_a_domain_are_listed_by_name, "C-021")
 {
     EXPECT_EQ(lists_of(fixture)->n_decision_task_list_map, 0);
     fixture->timeout = 2500 * NS_PER_MS;
@@ -157,11 +150,6 @@ by_domain(struct fixture *fixture)
     EXPECT_TEXT(work->pollers[0]->identity, "worker");
     fixture_set(fixture, "matching.matchingReturnAllTaskListKinds:\n- value: true\n");
     EXPECT_EQ(lists_of(fixture)->n_decision_task_list_map, 4);
-}
-
-TEST(task_list, the_normal_lists_of_a_domain_are_listed_by_name, "C-021")
-{
-    fixture_run(by_domain);
 }
 
 /* --- operators -----------------------------------------------------------------------------------
@@ -186,8 +174,7 @@ add_partition(struct fixture *fixture, API(TaskListPartitionConfig) *config, int
         config->write_partitions[config->n_write_partitions++] = write;
 }
 
-static void
-divide(struct fixture *fixture)
+SERVER_TEST(task_list, operators_divide_the_root_of_a_normal_list, "C-018")
 {
     ADMIN(UpdateTaskListPartitionConfigRequest) *request =
         ADMIN_NEW(fixture->arena, update_task_list_partition_config_request);
@@ -231,11 +218,6 @@ divide(struct fixture *fixture)
     EXPECT_EQ(config->n_read_partitions, 2);
     EXPECT_EQ(config->n_write_partitions, 2);
     EXPECT(describe(fixture, "work", TYPE(ACTIVITY))->partition_config == NULL);
-}
-
-TEST(task_list, operators_divide_the_root_of_a_normal_list, "C-018")
-{
-    fixture_run(divide);
 }
 
 /* All that a run does works the same on a divided list. */
@@ -304,8 +286,7 @@ TEST(task_list, a_run_on_an_ephemeral_list_has_ephemeral_activities_and_children
     fixture_run(ephemeral);
 }
 
-static void
-ephemeral_activity(struct fixture *fixture)
+SERVER_TEST(task_list, a_normal_run_can_have_an_activity_on_an_ephemeral_list, "C-024", "C-022")
 {
     start_ephemeral(fixture, KIND(NORMAL));
     API(Decision) *activity = decide_activity(fixture, "1");
@@ -316,11 +297,6 @@ ephemeral_activity(struct fixture *fixture)
               KIND(EPHEMERAL));
     EXPECT(poll_activity(fixture, "work")->task_token.len > 0);
     EXPECT_EQ(describe(fixture, "work", TYPE(ACTIVITY))->task_list->kind, KIND(EPHEMERAL));
-}
-
-TEST(task_list, a_normal_run_can_have_an_activity_on_an_ephemeral_list, "C-024", "C-022")
-{
-    fixture_run(ephemeral_activity);
 }
 
 /* As sessions of the Go client do it: a worker has a list of its own, which the activities of the

@@ -48,8 +48,8 @@ wait_started(struct fixture *fixture, const char *domain, const char *workflow_i
     return NULL;
 }
 
-static void
-unless_it_is_off(struct fixture *fixture)
+SERVER_TEST(async, a_start_is_accepted_unless_the_domain_switches_it_off_and_the_run_appears_later,
+            "A-049")
 {
     ADMIN(GetDomainAsyncWorkflowConfiguratonRequest) *get = ADMIN_NEW(
         fixture->arena, get_domain_async_workflow_configuraton_request, .domain = "orders");
@@ -89,14 +89,7 @@ unless_it_is_off(struct fixture *fixture)
     EXPECT_KIND(set_queue(fixture, "nobody", NULL), ERR_ENTITY_NOT_EXISTS);
 }
 
-TEST(async, a_start_is_accepted_unless_the_domain_switches_it_off_and_the_run_appears_later,
-     "A-049")
-{
-    fixture_run(unless_it_is_off);
-}
-
-static void
-checked_at_the_door(struct fixture *fixture)
+SERVER_TEST(async, a_start_is_checked_like_any_other_and_the_callers_headers_are_kept, "A-050")
 {
     enable(fixture);
     EXPECT_KIND(start_later(fixture, NULL), ERR_BAD_REQUEST);
@@ -124,11 +117,6 @@ checked_at_the_door(struct fixture *fixture)
     EXPECT_TEXT(started->partition_config[0]->value, "zone-1");
 }
 
-TEST(async, a_start_is_checked_like_any_other_and_the_callers_headers_are_kept, "A-050")
-{
-    fixture_run(checked_at_the_door);
-}
-
 static struct error *
 signal_later(struct fixture *fixture, API(StartWorkflowExecutionRequest) *start, const char *name)
 {
@@ -154,8 +142,7 @@ wait_signals(struct fixture *fixture, const char *workflow_id, size_t wanted)
     return count;
 }
 
-static void
-signals_with_start(struct fixture *fixture)
+SERVER_TEST(async, a_signal_with_start_is_done_later_too, "A-051")
 {
     API(StartWorkflowExecutionRequest) *start = fixture_start(fixture, "wf");
     EXPECT_OK(set_queue(fixture, "orders", make_queue(fixture, false)));
@@ -173,14 +160,8 @@ signals_with_start(struct fixture *fixture)
     EXPECT_EQ(wait_signals(fixture, "wf", 2), 2);
 }
 
-TEST(async, a_signal_with_start_is_done_later_too, "A-051")
-{
-    fixture_run(signals_with_start);
-}
-
 /* Requests of one id are done in order, so a signal can follow them as a sign that they were. */
-static void
-repeats_and_refusals(struct fixture *fixture)
+SERVER_TEST(async, a_repeat_starts_one_run_and_what_a_run_does_not_allow_is_dropped)
 {
     enable(fixture);
     API(StartWorkflowExecutionRequest) *start = fixture_start(fixture, "wf");
@@ -193,13 +174,9 @@ repeats_and_refusals(struct fixture *fixture)
     EXPECT_TEXT(wait_started(fixture, "orders", "wf")->request_id, start->request_id);
 }
 
-TEST(async, a_repeat_starts_one_run_and_what_a_run_does_not_allow_is_dropped)
-{
-    fixture_run(repeats_and_refusals);
-}
-
-static void
-waits_while_away(struct fixture *fixture)
+/* Its domain is active in a cluster that cannot be called. */
+SERVER_TEST_IN(async, a_request_waits_until_the_active_cluster_can_do_it,
+               fixture_run_in(sample_group(EAST), body))
 {
     fixture_set(fixture, "frontend.failoverCoolDown: [{value: 0s}]\n");
     API(StartWorkflowExecutionRequest) *start = fixture_start(fixture, "wf");
@@ -214,10 +191,4 @@ waits_while_away(struct fixture *fixture)
     EXPECT_KIND(describe_send(fixture, describe, &described), ERR_ENTITY_NOT_EXISTS);
     moving_go(fixture, "east");
     EXPECT_TEXT(wait_started(fixture, "moving", "wf")->request_id, start->request_id);
-}
-
-/* Its domain is active in a cluster that cannot be called. */
-TEST(async, a_request_waits_until_the_active_cluster_can_do_it)
-{
-    fixture_run_in(sample_group(EAST), waits_while_away);
 }

@@ -65,8 +65,7 @@ begin_cron(struct fixture *fixture, API(ParentClosePolicy) policy)
     return first;
 }
 
-static void
-cron_terminated(struct fixture *fixture)
+SERVER_TEST(chain, a_child_by_a_schedule_runs_on_until_it_is_terminated, "A-167")
 {
     const char *first = begin_cron(fixture, CHILD_TREE_POLICY(INVALID));
     const char *current = current_run(fixture);
@@ -83,13 +82,8 @@ cron_terminated(struct fixture *fixture)
     EXPECT_TEXT(current_run(fixture), current); /* none came after it */
 }
 
-TEST(chain, a_child_by_a_schedule_runs_on_until_it_is_terminated, "A-167")
-{
-    fixture_run(cron_terminated);
-}
-
-static void
-cron_ends_with_parent(struct fixture *fixture)
+SERVER_TEST(chain, whichever_run_of_a_schedule_is_there_is_terminated_with_the_parent, "A-163",
+            "A-167")
 {
     begin_cron(fixture, CHILD_TREE_POLICY(TERMINATE));
     child_tree_decide(fixture, "work", "parent", decide_end(fixture));
@@ -99,13 +93,7 @@ cron_ends_with_parent(struct fixture *fixture)
         "by parent close policy");
 }
 
-TEST(chain, whichever_run_of_a_schedule_is_there_is_terminated_with_the_parent, "A-163", "A-167")
-{
-    fixture_run(cron_ends_with_parent);
-}
-
-static void
-cron_is_asked_to_end(struct fixture *fixture)
+SERVER_TEST(chain, a_child_by_a_schedule_that_is_asked_to_end_has_no_next_run, "A-163", "A-187")
 {
     begin_cron(fixture, CHILD_TREE_POLICY(REQUEST_CANCEL));
     const char *current = current_run(fixture);
@@ -116,13 +104,7 @@ cron_is_asked_to_end(struct fixture *fixture)
     EXPECT_TEXT(current_run(fixture), current);
 }
 
-TEST(chain, a_child_by_a_schedule_that_is_asked_to_end_has_no_next_run, "A-163", "A-187")
-{
-    fixture_run(cron_is_asked_to_end);
-}
-
-static void
-bad_schedule(struct fixture *fixture)
+SERVER_TEST(chain, a_child_with_a_schedule_that_is_none_is_refused, "A-182")
 {
     API(Decision) *decision = child_tree_start_child(fixture, "kid", CHILD_TREE_POLICY(INVALID));
     wish_of(decision)->cron_schedule = "* * *";
@@ -134,11 +116,6 @@ bad_schedule(struct fixture *fixture)
     EXPECT(slice_equal(presence_read_bytes(failed->failure->details),
                        slice_text("Invalid CronSchedule, failed to parse: \"* * *\", err: expected "
                                   "exactly 5 fields, found 3: [* * *]")));
-}
-
-TEST(chain, a_child_with_a_schedule_that_is_none_is_refused, "A-182")
-{
-    fixture_run(bad_schedule);
 }
 
 /* --- tried again ---- */
@@ -154,8 +131,7 @@ start_with_attempts(struct fixture *fixture, int attempts)
     return decision;
 }
 
-static void
-attempts_fail(struct fixture *fixture)
+SERVER_TEST(chain, a_parent_hears_of_the_last_attempt_of_its_child, "A-168")
 {
     child_tree_begin(fixture, "parent", start_with_attempts(fixture, 3));
     for (int i = 0; i < 3; i++) {
@@ -172,13 +148,7 @@ attempts_fail(struct fixture *fixture)
     EXPECT_EQ(current_start(fixture)->attempt, 2);
 }
 
-TEST(chain, a_parent_hears_of_the_last_attempt_of_its_child, "A-168")
-{
-    fixture_run(attempts_fail);
-}
-
-static void
-attempts_time_out(struct fixture *fixture)
+SERVER_TEST(chain, attempts_that_time_out_count_too, "A-168")
 {
     API(Decision) *decision = start_with_attempts(fixture, 3);
     wish_of(decision)->execution_start_to_close_timeout = presence_make_duration(fixture->arena, 5);
@@ -194,13 +164,7 @@ attempts_time_out(struct fixture *fixture)
     EXPECT_EQ(count_ends(fixture), 1u);
 }
 
-TEST(chain, attempts_that_time_out_count_too, "A-168")
-{
-    fixture_run(attempts_time_out);
-}
-
-static void
-attempt_succeeds(struct fixture *fixture)
+SERVER_TEST(chain, a_child_that_succeeds_at_last_has_completed, "A-168")
 {
     child_tree_begin(fixture, "parent", start_with_attempts(fixture, 3));
     child_tree_decide(fixture, "kids", "kid", child_tree_fail(fixture));
@@ -211,11 +175,6 @@ attempt_succeeds(struct fixture *fixture)
             ->child_workflow_execution_completed_event_attributes;
     EXPECT_TEXT(completed->workflow_execution->run_id, current_run(fixture));
     EXPECT_EQ(count_ends(fixture), 1u);
-}
-
-TEST(chain, a_child_that_succeeds_at_last_has_completed, "A-168")
-{
-    fixture_run(attempt_succeeds);
 }
 
 /* --- reset ---- */
@@ -240,8 +199,7 @@ current_of(struct fixture *fixture, const char *workflow_id)
 
 /* The base run waited most of an hour for its fire; the one that the reset made waits for nothing.
  * What comes after it is counted from the reset: no fire is skipped. */
-static void
-reset_schedule(struct fixture *fixture)
+SERVER_TEST(chain, a_run_that_was_reset_goes_on_by_its_schedule, "A-184", "A-202")
 {
     API(StartWorkflowExecutionRequest) *request = fixture_start(fixture, "wf");
     request->cron_schedule = "@every 1h";
@@ -271,13 +229,7 @@ reset_schedule(struct fixture *fixture)
     EXPECT(slice_equal(presence_read_bytes(next->input->data), slice_text("{}")));
 }
 
-TEST(chain, a_run_that_was_reset_goes_on_by_its_schedule, "A-184", "A-202")
-{
-    fixture_run(reset_schedule);
-}
-
-static void
-reset_attempts(struct fixture *fixture)
+SERVER_TEST(chain, a_run_that_was_reset_is_tried_again_as_its_base_was, "A-190")
 {
     API(StartWorkflowExecutionRequest) *request = fixture_start(fixture, "wf");
     request->retry_policy = API_NEW(fixture->arena, retry_policy,
@@ -294,9 +246,4 @@ reset_attempts(struct fixture *fixture)
     EXPECT_EQ(child_tree_await(fixture, "wf", "", CHILD_TREE_EVENT(WORKFLOW_EXECUTION_STARTED))
                   ->workflow_execution_started_event_attributes->attempt,
               1);
-}
-
-TEST(chain, a_run_that_was_reset_is_tried_again_as_its_base_was, "A-190")
-{
-    fixture_run(reset_attempts);
 }

@@ -74,8 +74,7 @@ TEST(child, a_parent_hears_of_its_start_and_its_end, "A-156", "A-157", "A-158", 
 
 /* --- how it can end ---- */
 
-static void
-end_failed(struct fixture *fixture)
+SERVER_TEST(child, a_failure_reaches_the_parent_with_its_reason, "A-156")
 {
     child_tree_begin(fixture, "parent",
                      child_tree_start_child(fixture, "kid", CHILD_TREE_POLICY(ABANDON)));
@@ -87,13 +86,7 @@ end_failed(struct fixture *fixture)
     EXPECT(slice_equal(presence_read_bytes(failed->failure->details), slice_text("why")));
 }
 
-TEST(child, a_failure_reaches_the_parent_with_its_reason, "A-156")
-{
-    fixture_run(end_failed);
-}
-
-static void
-end_terminated(struct fixture *fixture)
+SERVER_TEST(child, its_termination_reaches_the_parent, "A-156")
 {
     child_tree_begin(fixture, "parent",
                      child_tree_start_child(fixture, "kid", CHILD_TREE_POLICY(ABANDON)));
@@ -106,13 +99,7 @@ end_terminated(struct fixture *fixture)
     EXPECT_EQ(terminated->initiated_event_id, 5);
 }
 
-TEST(child, its_termination_reaches_the_parent, "A-156")
-{
-    fixture_run(end_terminated);
-}
-
-static void
-end_timed_out(struct fixture *fixture)
+SERVER_TEST(child, its_timeout_reaches_the_parent, "A-156")
 {
     API(Decision) *decision = child_tree_start_child(fixture, "kid", CHILD_TREE_POLICY(ABANDON));
     decision->start_child_workflow_execution_decision_attributes->execution_start_to_close_timeout =
@@ -126,13 +113,7 @@ end_timed_out(struct fixture *fixture)
     EXPECT_EQ(timed_out->timeout_type, API_VALUE(TIMEOUT_TYPE__TIMEOUT_TYPE_START_TO_CLOSE));
 }
 
-TEST(child, its_timeout_reaches_the_parent, "A-156")
-{
-    fixture_run(end_timed_out);
-}
-
-static void
-end_canceled(struct fixture *fixture)
+SERVER_TEST(child, one_that_its_parent_cancels_ends_cancelled, "A-156", "A-169")
 {
     API(Decision) *cancel = child_tree_cancel(fixture, "kid");
     cancel->request_cancel_external_workflow_execution_decision_attributes->child_workflow_only =
@@ -148,18 +129,12 @@ end_canceled(struct fixture *fixture)
     EXPECT(slice_equal(presence_read_bytes(canceled->details->data), slice_text("as you wish")));
 }
 
-TEST(child, one_that_its_parent_cancels_ends_cancelled, "A-156", "A-169")
-{
-    fixture_run(end_canceled);
-}
-
 /* --- the id ---- */
 
 #define FAILED(name)                                                                               \
     API_VALUE(CHILD_WORKFLOW_EXECUTION_FAILED_CAUSE__CHILD_WORKFLOW_EXECUTION_FAILED_CAUSE_##name)
 
-static void
-running_id(struct fixture *fixture)
+SERVER_TEST(child, an_id_that_runs_already_is_refused, "A-160")
 {
     run_start(fixture, "kid");
     API(Decision) *decision = child_tree_start_child(fixture, "kid", CHILD_TREE_POLICY(INVALID));
@@ -177,11 +152,6 @@ running_id(struct fixture *fixture)
     EXPECT_EQ(failed->decision_task_completed_event_id, 4);
     EXPECT(slice_equal(presence_read_bytes(failed->control), slice_text("c")));
     EXPECT_EQ(run_describe(fixture, "parent", "")->n_pending_children, 0);
-}
-
-TEST(child, an_id_that_runs_already_is_refused, "A-160")
-{
-    fixture_run(running_id);
 }
 
 /* A child that ended so, then another of its id with this policy. */
@@ -219,8 +189,7 @@ reuse(struct fixture *fixture, bool is_good, API(WorkflowIdReusePolicy) policy,
 
 #define REUSE(name) API_VALUE(WORKFLOW_ID_REUSE_POLICY__WORKFLOW_ID_REUSE_POLICY_##name)
 
-static void
-reuses(struct fixture *fixture)
+SERVER_TEST(child, an_id_is_used_again_as_its_policy_says, "A-160", "A-161")
 {
     API(HistoryEvent__AttributesCase) refused =
                                           CHILD_TREE_EVENT(START_CHILD_WORKFLOW_EXECUTION_FAILED),
@@ -231,15 +200,9 @@ reuses(struct fixture *fixture)
     reuse(fixture, false, REUSE(ALLOW_DUPLICATE_FAILED_ONLY), taken);
 }
 
-TEST(child, an_id_is_used_again_as_its_policy_says, "A-160", "A-161")
-{
-    fixture_run(reuses);
-}
-
 /* --- the first decision ---- */
 
-static void
-first_decision(struct fixture *fixture)
+SERVER_TEST(child, its_first_decision_waits_until_its_parent_has_recorded_the_start, "A-159")
 {
     child_tree_begin(fixture, "parent",
                      child_tree_start_child(fixture, "kid", CHILD_TREE_POLICY(INVALID)));
@@ -257,15 +220,9 @@ first_decision(struct fixture *fixture)
     EXPECT(parent_time <= kid_time);
 }
 
-TEST(child, its_first_decision_waits_until_its_parent_has_recorded_the_start, "A-159")
-{
-    fixture_run(first_decision);
-}
-
 /* --- continue-as-new ---- */
 
-static void
-child_goes_on(struct fixture *fixture)
+SERVER_TEST(child, of_one_that_continues_as_new_only_the_last_run_is_told, "A-165")
 {
     child_tree_begin(fixture, "parent",
                      child_tree_start_child(fixture, "kid", CHILD_TREE_POLICY(INVALID)));
@@ -287,11 +244,6 @@ child_goes_on(struct fixture *fixture)
     EXPECT_TEXT(parent->workflow_execution->workflow_id, "parent");
 }
 
-TEST(child, of_one_that_continues_as_new_only_the_last_run_is_told, "A-165")
-{
-    fixture_run(child_goes_on);
-}
-
 /* --- the parent's end ---- */
 
 /* The parent ends by this decision while its child runs. */
@@ -304,8 +256,7 @@ part(struct fixture *fixture, API(ParentClosePolicy) policy, API(Decision) *end)
     child_tree_sleep(fixture, NS_PER_S);
 }
 
-static void
-part_terminate(struct fixture *fixture)
+SERVER_TEST(child, it_is_terminated_with_its_parent, "A-163")
 {
     part(fixture, CHILD_TREE_POLICY(TERMINATE), decide_end(fixture));
     const API(WorkflowExecutionTerminatedEventAttributes) *terminated =
@@ -315,26 +266,14 @@ part_terminate(struct fixture *fixture)
     EXPECT_TEXT(terminated->identity, "history-service");
 }
 
-TEST(child, it_is_terminated_with_its_parent, "A-163")
-{
-    fixture_run(part_terminate);
-}
-
-static void
-part_cancel(struct fixture *fixture)
+SERVER_TEST(child, it_is_asked_to_end_with_its_parent, "A-163")
 {
     part(fixture, CHILD_TREE_POLICY(REQUEST_CANCEL), child_tree_fail(fixture));
     child_tree_await(fixture, "kid", "", CHILD_TREE_EVENT(WORKFLOW_EXECUTION_CANCEL_REQUESTED));
     child_tree_decide(fixture, "kids", "kid", child_tree_end_canceled(fixture));
 }
 
-TEST(child, it_is_asked_to_end_with_its_parent, "A-163")
-{
-    fixture_run(part_cancel);
-}
-
-static void
-part_abandon(struct fixture *fixture)
+SERVER_TEST(child, an_abandoned_one_goes_on, "A-163")
 {
     part(fixture, CHILD_TREE_POLICY(ABANDON), decide_end(fixture));
     run_signal(fixture, "kid", "go on");
@@ -344,13 +283,7 @@ part_abandon(struct fixture *fixture)
     child_tree_decide(fixture, "kids", "kid", decide_end(fixture));
 }
 
-TEST(child, an_abandoned_one_goes_on, "A-163")
-{
-    fixture_run(part_abandon);
-}
-
-static void
-part_off(struct fixture *fixture)
+SERVER_TEST(child, without_the_feature_all_are_abandoned, "A-162")
 {
     fixture_set(fixture, "history.enableParentClosePolicy: [{value: false}]\n");
     part(fixture, CHILD_TREE_POLICY(TERMINATE), decide_end(fixture));
@@ -358,27 +291,15 @@ part_off(struct fixture *fixture)
     child_tree_decide(fixture, "kids", "kid", decide_end(fixture));
 }
 
-TEST(child, without_the_feature_all_are_abandoned, "A-162")
-{
-    fixture_run(part_off);
-}
-
-static void
-part_going_on(struct fixture *fixture)
+SERVER_TEST(child, a_parent_that_continues_as_new_parts_from_its_children, "A-166")
 {
     part(fixture, CHILD_TREE_POLICY(TERMINATE),
          API_DECISION(fixture->arena, continue_as_new_workflow_execution));
     child_tree_await(fixture, "kid", "", CHILD_TREE_EVENT(WORKFLOW_EXECUTION_TERMINATED));
 }
 
-TEST(child, a_parent_that_continues_as_new_parts_from_its_children, "A-166")
-{
-    fixture_run(part_going_on);
-}
-
 /* More children than one portion holds. */
-static void
-part_many(struct fixture *fixture)
+SERVER_TEST(child, many_are_ended_in_portions, "A-164")
 {
     enum { CHILDREN = 25 };
     API(Decision) *decisions[CHILDREN];
@@ -396,14 +317,8 @@ part_many(struct fixture *fixture)
                          CHILD_TREE_EVENT(WORKFLOW_EXECUTION_TERMINATED));
 }
 
-TEST(child, many_are_ended_in_portions, "A-164")
-{
-    fixture_run(part_many);
-}
-
 /* A child that was asked for and not started yet when its parent ends is never started. */
-static void
-part_at_once(struct fixture *fixture)
+SERVER_TEST(child, one_whose_parent_ends_with_the_same_list_is_not_started)
 {
     child_tree_begin(fixture, "parent",
                      child_tree_start_child(fixture, "kid", CHILD_TREE_POLICY(ABANDON)),
@@ -413,15 +328,9 @@ part_at_once(struct fixture *fixture)
                 ERR_ENTITY_NOT_EXISTS);
 }
 
-TEST(child, one_whose_parent_ends_with_the_same_list_is_not_started)
-{
-    fixture_run(part_at_once);
-}
-
 /* --- where it belongs ---- */
 
-static void
-policy_of_parent(struct fixture *fixture)
+SERVER_TEST(child, it_belongs_where_its_parent_does, "A-172")
 {
     API(StartWorkflowExecutionRequest) *request = fixture_start(fixture, "parent");
     request->active_cluster_selection_policy =
@@ -434,13 +343,7 @@ policy_of_parent(struct fixture *fixture)
            NULL);
 }
 
-TEST(child, it_belongs_where_its_parent_does, "A-172")
-{
-    fixture_run(policy_of_parent);
-}
-
-static void
-in_another_domain(struct fixture *fixture)
+SERVER_TEST(child, it_may_live_in_another_local_domain, "A-171")
 {
     API(RegisterDomainRequest) *domain = API_NEW(
         fixture->arena, register_domain_request, .name = "other",
@@ -457,9 +360,4 @@ in_another_domain(struct fixture *fixture)
     const API(HistoryEvent) *ended = child_tree_await(
         fixture, "parent", "", CHILD_TREE_EVENT(CHILD_WORKFLOW_EXECUTION_TERMINATED));
     EXPECT_TEXT(ended->child_workflow_execution_terminated_event_attributes->domain, "other");
-}
-
-TEST(child, it_may_live_in_another_local_domain, "A-171")
-{
-    fixture_run(in_another_domain);
 }

@@ -33,8 +33,7 @@ expect_signaled(struct fixture *fixture, const char *run_id)
     EXPECT(slice_equal(presence_read_bytes(arrived->input->data), slice_text("\"there\"")));
 }
 
-static void
-signal_a_run(struct fixture *fixture)
+SERVER_TEST(external, a_signal_reaches_the_run_and_its_sender_hears_of_it, "A-145")
 {
     const char *run_id = begin_target(fixture);
     child_tree_begin(fixture, "source", child_tree_signal(fixture, "target", run_id));
@@ -44,22 +43,11 @@ signal_a_run(struct fixture *fixture)
               1u);
 }
 
-TEST(external, a_signal_reaches_the_run_and_its_sender_hears_of_it, "A-145")
-{
-    fixture_run(signal_a_run);
-}
-
-static void
-signal_the_current(struct fixture *fixture)
+SERVER_TEST(external, without_a_run_id_the_current_run_is_signalled, "A-146")
 {
     begin_target(fixture);
     child_tree_begin(fixture, "source", child_tree_signal(fixture, "target", ""));
     expect_signaled(fixture, "");
-}
-
-TEST(external, without_a_run_id_the_current_run_is_signalled, "A-146")
-{
-    fixture_run(signal_the_current);
 }
 
 static void
@@ -75,28 +63,16 @@ expect_signal_failed(struct fixture *fixture, const char *target)
     EXPECT(poll_decision(fixture, "work")->task_token.len > 0); /* the worker is told */
 }
 
-static void
-signal_nobody(struct fixture *fixture)
+SERVER_TEST(external, a_signal_for_nobody_fails, "A-147")
 {
     child_tree_begin(fixture, "source", child_tree_signal(fixture, "nobody", ""));
     expect_signal_failed(fixture, "nobody");
 }
 
-TEST(external, a_signal_for_nobody_fails, "A-147")
-{
-    fixture_run(signal_nobody);
-}
-
-static void
-signal_itself(struct fixture *fixture)
+SERVER_TEST(external, a_workflow_does_not_signal_itself, "A-148")
 {
     child_tree_begin(fixture, "source", child_tree_signal(fixture, "source", ""));
     expect_signal_failed(fixture, "source");
-}
-
-TEST(external, a_workflow_does_not_signal_itself, "A-148")
-{
-    fixture_run(signal_itself);
 }
 
 static void
@@ -130,8 +106,7 @@ TEST(external, a_signal_for_children_reaches_children_only, "A-149")
     fixture_run(signal_a_child);
 }
 
-static void
-cancel_another(struct fixture *fixture)
+SERVER_TEST(external, a_cancel_request_names_who_asked, "A-153")
 {
     begin_target(fixture);
     const char *source_run =
@@ -150,11 +125,6 @@ cancel_another(struct fixture *fixture)
     EXPECT_TEXT(arrived->external_execution_info->workflow_execution->workflow_id, "source");
     EXPECT_TEXT(arrived->external_execution_info->workflow_execution->run_id, source_run);
     EXPECT_EQ(arrived->external_execution_info->initiated_id, 5);
-}
-
-TEST(external, a_cancel_request_names_who_asked, "A-153")
-{
-    fixture_run(cancel_another);
 }
 
 static void

@@ -61,8 +61,7 @@ decide_all(struct fixture *fixture)
     run_complete(fixture, completion);
 }
 
-static void
-travel(struct fixture *fixture)
+SERVER_TEST(header, it_goes_to_activities_children_and_the_next_run, "A-249")
 {
     start_with_header(fixture);
     decide_all(fixture);
@@ -85,14 +84,8 @@ travel(struct fixture *fixture)
     EXPECT_HEADER(first_event(fixture, "wf")->header, "of the next run");
 }
 
-TEST(header, it_goes_to_activities_children_and_the_next_run, "A-249")
-{
-    fixture_run(travel);
-}
-
 /* A schedule and a retry policy start the next run as the first one was: its header too. */
-static void
-followed(struct fixture *fixture)
+SERVER_TEST(header, the_runs_of_a_schedule_have_that_of_its_start, "A-184", "A-249")
 {
     API(StartWorkflowExecutionRequest) *request = fixture_start(fixture, "wf");
     request->header = header(fixture, "of the start");
@@ -102,9 +95,4 @@ followed(struct fixture *fixture)
     const API(WorkflowExecutionStartedEventAttributes) *second = first_event(fixture, "wf");
     EXPECT_TEXT(second->continued_execution_run_id, run_id);
     EXPECT_HEADER(second->header, "of the start");
-}
-
-TEST(header, the_runs_of_a_schedule_have_that_of_its_start, "A-184", "A-249")
-{
-    fixture_run(followed);
 }

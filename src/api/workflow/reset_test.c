@@ -60,8 +60,7 @@ decide_again(struct fixture *fixture)
     return API_DECISION(fixture->arena, continue_as_new_workflow_execution);
 }
 
-static void
-from_a_closed_run(struct fixture *fixture)
+SERVER_TEST(reset, a_closed_run_and_a_run_of_a_reset_can_be_reset, "A-199", "A-201", "A-202")
 {
     const char *first = run_start(fixture, "wf"), *second = NULL, *third = NULL;
     decide(fixture, decide_marker(fixture));
@@ -86,14 +85,8 @@ from_a_closed_run(struct fixture *fixture)
     EXPECT(strstr(names_of(fixture, third), "WorkflowExecutionCompleted") != NULL);
 }
 
-TEST(reset, a_closed_run_and_a_run_of_a_reset_can_be_reset, "A-199", "A-201", "A-202")
-{
-    fixture_run(from_a_closed_run);
-}
-
 /* Signals of the first run after the fork, of the run it went on as, and one that is buffered. */
-static void
-along_the_chain(struct fixture *fixture)
+SERVER_TEST(reset, signals_along_the_chain_come_again_in_order, "A-203", "A-207")
 {
     const char *first = run_start(fixture, "wf"), *made = NULL, *bare = NULL;
     decide(fixture, decide_marker(fixture));
@@ -120,13 +113,7 @@ along_the_chain(struct fixture *fixture)
     EXPECT_EQ(history_of(fixture, bare)->n_events, 5);
 }
 
-TEST(reset, signals_along_the_chain_come_again_in_order, "A-203", "A-207")
-{
-    fixture_run(along_the_chain);
-}
-
-static void
-twice(struct fixture *fixture)
+SERVER_TEST(reset, the_same_request_is_one_reset, "A-206")
 {
     const char *first = run_start(fixture, "wf"), *made = NULL, *again = NULL;
     decide(fixture, decide_marker(fixture));
@@ -141,25 +128,14 @@ twice(struct fixture *fixture)
     EXPECT_KIND(err, ERR_ALREADY_STARTED); /* the id is in use */
 }
 
-TEST(reset, the_same_request_is_one_reset, "A-206")
-{
-    fixture_run(twice);
-}
-
 /* The first try closes the run before any decision was completed. */
-static void
-twice_early(struct fixture *fixture)
+SERVER_TEST(reset, the_same_request_is_one_reset_also_of_a_run_that_completed_no_decision)
 {
     const char *first = run_start(fixture, "wf"), *made = NULL, *again = NULL;
     API(ResetWorkflowExecutionRequest) *request = reset_request(fixture, first, 3);
     EXPECT_OK(reset(fixture, request, &made));
     EXPECT_OK(reset(fixture, request, &again));
     EXPECT_TEXT(again, made);
-}
-
-TEST(reset, the_same_request_is_one_reset_also_of_a_run_that_completed_no_decision)
-{
-    fixture_run(twice_early);
 }
 
 static void
@@ -172,8 +148,7 @@ expect_refused(struct fixture *fixture, const API(ResetWorkflowExecutionRequest)
     EXPECT(strstr(err->message, why) != NULL);
 }
 
-static void
-refused(struct fixture *fixture)
+SERVER_TEST(reset, what_cannot_be_reset_is_left_alone, "A-205")
 {
     const char *first = run_start(fixture, "wf");
     decide(fixture, decide_marker(fixture));
@@ -192,14 +167,8 @@ refused(struct fixture *fixture)
     EXPECT(run_describe(fixture, "wf", first)->workflow_execution_info->close_status == 0);
 }
 
-TEST(reset, what_cannot_be_reset_is_left_alone, "A-205")
-{
-    fixture_run(refused);
-}
-
 /* More than a page before the fork: batches are written ahead of the step. */
-static void
-long_history(struct fixture *fixture)
+SERVER_TEST(reset, a_long_history_is_copied_in_portions, "A-199")
 {
     const char *first = run_start(fixture, "wf"), *made = NULL;
     char *big = arena_alloc(fixture->arena, 100001);
@@ -223,13 +192,7 @@ long_history(struct fixture *fixture)
         EXPECT(history->events[i]->attributes_case == EVENT_KIND(WORKFLOW_EXECUTION_SIGNALED));
 }
 
-TEST(reset, a_long_history_is_copied_in_portions, "A-199")
-{
-    fixture_run(long_history);
-}
-
-static void
-refreshed(struct fixture *fixture)
+SERVER_TEST(refresh, tasks_come_again_without_an_event, "A-210")
 {
     run_start(fixture, "wf");
     decide(fixture, decide_activity(fixture, "a"));
@@ -244,13 +207,7 @@ refreshed(struct fixture *fixture)
     EXPECT_KIND(fixture_call(fixture, request, NULL), ERR_ENTITY_NOT_EXISTS);
 }
 
-TEST(refresh, tasks_come_again_without_an_event, "A-210")
-{
-    fixture_run(refreshed);
-}
-
-static void
-rebuilt(struct fixture *fixture)
+SERVER_TEST(rebuild, operators_see_that_a_run_is_what_its_history_says)
 {
     run_start(fixture, "wf");
     decide(fixture, decide_activity(fixture, "a"));
@@ -273,8 +230,7 @@ rebuilt(struct fixture *fixture)
 }
 
 /* Its task is still to be had, and it goes on. */
-static void
-replaced(struct fixture *fixture)
+SERVER_TEST(rebuild, a_run_is_replaced_by_what_its_history_says_and_goes_on)
 {
     run_start(fixture, "wf");
     decide(fixture, decide_activity(fixture, "a"));
@@ -296,16 +252,6 @@ replaced(struct fixture *fixture)
     EXPECT_KIND(fixture_call(fixture, request, &response), ERR_BAD_REQUEST);
     request->workflow_execution->workflow_id = "nobody";
     EXPECT_KIND(fixture_call(fixture, request, &response), ERR_ENTITY_NOT_EXISTS);
-}
-
-TEST(rebuild, a_run_is_replaced_by_what_its_history_says_and_goes_on)
-{
-    fixture_run(replaced);
-}
-
-TEST(rebuild, operators_see_that_a_run_is_what_its_history_says)
-{
-    fixture_run(rebuilt);
 }
 
 /* The domain says that a binary is bad. */
@@ -338,8 +284,7 @@ decide_with(struct fixture *fixture, const char *checksum)
     run_complete(fixture, request);
 }
 
-static void
-bad_binary(struct fixture *fixture)
+SERVER_TEST(reset, a_bad_binary_is_undone_from_its_first_decision_on, "A-208", "A-209")
 {
     const char *first = run_start(fixture, "wf");
     decide_with(fixture, "good");
@@ -365,9 +310,4 @@ bad_binary(struct fixture *fixture)
     decide_with(fixture, "good"); /* it is not reset again */
     EXPECT_TEXT(
         run_describe(fixture, "wf", "")->workflow_execution_info->workflow_execution->run_id, made);
-}
-
-TEST(reset, a_bad_binary_is_undone_from_its_first_decision_on, "A-208", "A-209")
-{
-    fixture_run(bad_binary);
 }

@@ -52,8 +52,7 @@ started_event(struct fixture *fixture, const char *run_id)
     return history->events[0]->workflow_execution_started_event_attributes;
 }
 
-static void
-takes_over(struct fixture *fixture)
+SERVER_TEST(restart, the_new_run_is_started_with_what_the_old_one_was_but_without_delay, "A-048")
 {
     const char *run_id = NULL;
     const char *first = run_start_by(fixture, full_start(fixture));
@@ -80,13 +79,7 @@ takes_over(struct fixture *fixture)
     EXPECT(poll_decision(fixture, "work")->task_token.len > 0); /* without the delay */
 }
 
-TEST(restart, the_new_run_is_started_with_what_the_old_one_was_but_without_delay, "A-048")
-{
-    fixture_run(takes_over);
-}
-
-static void
-keeps_jitter(struct fixture *fixture)
+SERVER_TEST(restart, it_is_spread_in_time_again_if_the_start_was, "A-048")
 {
     API(StartWorkflowExecutionRequest) *request = fixture_start(fixture, "wf");
     const char *run_id = NULL;
@@ -96,13 +89,7 @@ keeps_jitter(struct fixture *fixture)
     EXPECT(started_event(fixture, run_id)->first_decision_task_backoff->seconds > 0);
 }
 
-TEST(restart, it_is_spread_in_time_again_if_the_start_was, "A-048")
-{
-    fixture_run(keeps_jitter);
-}
-
-static void
-keeps_schedule(struct fixture *fixture)
+SERVER_TEST(restart, it_runs_by_its_schedule_again, "A-048")
 {
     API(StartWorkflowExecutionRequest) *request = fixture_start(fixture, "wf");
     const char *run_id = NULL;
@@ -121,13 +108,8 @@ keeps_schedule(struct fixture *fixture)
     EXPECT(strcmp(task->workflow_execution->run_id, run_id) != 0);
 }
 
-TEST(restart, it_runs_by_its_schedule_again, "A-048")
-{
-    fixture_run(keeps_schedule);
-}
-
-static void
-in_place(struct fixture *fixture)
+SERVER_TEST(restart, it_takes_the_place_of_the_open_run_and_also_follows_one_that_has_closed,
+            "A-048")
 {
     const char *first = run_start(fixture, "wf"), *second, *third;
     EXPECT_OK(restart(fixture, "wf", first, &second));
@@ -149,13 +131,7 @@ in_place(struct fixture *fixture)
     EXPECT_TEXT(poll_decision(fixture, "work")->workflow_execution->run_id, third);
 }
 
-TEST(restart, it_takes_the_place_of_the_open_run_and_also_follows_one_that_has_closed, "A-048")
-{
-    fixture_run(in_place);
-}
-
-static void
-refusals(struct fixture *fixture)
+SERVER_TEST(restart, a_run_whose_history_is_gone_cannot_be, "A-048")
 {
     const char *ignored;
     struct error *err = restart(fixture, "nobody", "", &ignored);
@@ -171,9 +147,4 @@ refusals(struct fixture *fixture)
     err = restart(fixture, "wf", "no id", &ignored);
     EXPECT_KIND(err, ERR_BAD_REQUEST);
     EXPECT_TEXT(err->message, "Invalid RunId.");
-}
-
-TEST(restart, a_run_whose_history_is_gone_cannot_be, "A-048")
-{
-    fixture_run(refusals);
 }

@@ -50,8 +50,8 @@ expect_gone(struct fixture *fixture, const char *run_id)
 }
 
 /* The domain keeps runs for a day; spread over less than an hour more, they go. */
-static void
-gone(struct fixture *fixture)
+SERVER_TEST(retention, a_run_is_there_for_the_days_of_its_domain_and_then_for_nobody, "A-048",
+            "A-256", "A-260")
 {
     const char *run_id = run_start(fixture, "wf");
     child_tree_decide(fixture, "work", "wf", decide_end(fixture));
@@ -65,15 +65,8 @@ gone(struct fixture *fixture)
     EXPECT_OK(run_try_describe(fixture, "wf", run_id));
 }
 
-TEST(retention, a_run_is_there_for_the_days_of_its_domain_and_then_for_nobody, "A-048", "A-256",
-     "A-260")
-{
-    fixture_run(gone);
-}
-
 /* The runs of a schedule go one by one behind it; the newest stays. */
-static void
-behind_a_schedule(struct fixture *fixture)
+SERVER_TEST(retention, the_runs_of_a_schedule_go_one_by_one_behind_it, "A-256")
 {
     API(StartWorkflowExecutionRequest) *request = fixture_start(fixture, "wf");
     request->cron_schedule = "@every 8h";
@@ -89,11 +82,6 @@ behind_a_schedule(struct fixture *fixture)
     expect_gone(fixture, runs[1]);
     EXPECT_OK(run_try_describe(fixture, "wf", runs[array_length(runs) - 1]));
     EXPECT_OK(run_try_describe(fixture, "wf", ""));
-}
-
-TEST(retention, the_runs_of_a_schedule_go_one_by_one_behind_it, "A-256")
-{
-    fixture_run(behind_a_schedule);
 }
 
 /* --- at an operator's word ---- */
@@ -144,8 +132,7 @@ TEST(removal, a_deleted_run_is_nowhere_and_its_id_is_free, "A-259", "A-260")
 
 /* Parents and children of a run that is deleted while it is open are notified as of any other end.
  */
-static void
-family_of_deleted(struct fixture *fixture)
+SERVER_TEST(removal, parent_and_children_of_a_deleted_run_are_told, "A-259")
 {
     const char *parent = child_tree_begin(
         fixture, "parent", child_tree_start_child(fixture, "kid", CHILD_TREE_POLICY(TERMINATE)));
@@ -161,9 +148,4 @@ family_of_deleted(struct fixture *fixture)
     EXPECT_OK(delete_run(fixture, "parent", parent));
     child_tree_await(fixture, "other", "", CHILD_TREE_EVENT(WORKFLOW_EXECUTION_TERMINATED));
     EXPECT_EQ(count_runs(fixture), 1);
-}
-
-TEST(removal, parent_and_children_of_a_deleted_run_are_told, "A-259")
-{
-    fixture_run(family_of_deleted);
 }

@@ -103,8 +103,8 @@ isolate(struct cluster_pair *cluster_pair, int side, const char *name)
     return domains_set_isolation(cluster_pair_domains(cluster_pair, side), request, arena);
 }
 
-static void
-isolation(struct cluster_pair *cluster_pair)
+PAIR_TEST(domain_apply, isolation_groups_are_set_in_the_primary_and_are_replicated,
+          cluster_pair_run(1, body), "D-032")
 {
     cluster_pair_register(cluster_pair, EAST, "orders", true);
     cluster_pair_replicate(cluster_pair, EAST);
@@ -127,13 +127,8 @@ isolation(struct cluster_pair *cluster_pair)
     EXPECT_KIND(isolate(cluster_pair, EAST, "orders"), ERR_SERVICE_BUSY);
 }
 
-TEST(domain_apply, isolation_groups_are_set_in_the_primary_and_are_replicated, "D-032")
-{
-    cluster_pair_run(1, isolation);
-}
-
-static void
-migration(struct cluster_pair *cluster_pair)
+PAIR_TEST(domain_apply, a_migrating_cluster_takes_versions_of_its_new_remainder,
+          cluster_pair_run(1, body), "D-047")
 {
     struct cluster clusters[CLUSTER_PAIR_GROUP_SIZE];
     struct cluster_group *group = &cluster_pair->side[EAST].group;
@@ -154,11 +149,6 @@ migration(struct cluster_pair *cluster_pair)
     domain = domains_find_name(cluster_pair_domains(cluster_pair, EAST), "orders");
     EXPECT_EQ(domain->record->domain->failover_version, 17);
     cluster_pair_reopen(cluster_pair, EAST); /* nothing points to the stack any more */
-}
-
-TEST(domain_apply, a_migrating_cluster_takes_versions_of_its_new_remainder, "D-047")
-{
-    cluster_pair_run(1, migration);
 }
 
 /* --- deletes ------------------------------------------------------------------------------------
@@ -255,8 +245,8 @@ letters_of(struct cluster_pair *cluster_pair, uint64_t after, size_t count_max)
     return letters;
 }
 
-static void
-dead_letters(struct cluster_pair *cluster_pair)
+PAIR_TEST(domain_apply, what_cannot_be_applied_is_one_dead_letter_and_applied_when_it_can_be,
+          cluster_pair_run(1, body), "D-049", "D-050")
 {
     struct domains *west = cluster_pair_domains(cluster_pair, WEST);
     cluster_pair_register(cluster_pair, WEST, "orders", false);
@@ -302,17 +292,11 @@ dead_letters(struct cluster_pair *cluster_pair)
     EXPECT_EQ(domains_newest_dead_letter(cluster_pair_domains(cluster_pair, WEST)), 3);
 }
 
-TEST(domain_apply, what_cannot_be_applied_is_one_dead_letter_and_applied_when_it_can_be, "D-049",
-     "D-050")
-{
-    cluster_pair_run(1, dead_letters);
-}
-
 /* The name is another domain's in west: what comes of the global one is parked. Then that one is
  * deleted, which cannot be parked: there is nothing to delete, and nothing may be left to revive.
  */
-static void
-dead_and_deleted(struct cluster_pair *cluster_pair)
+PAIR_TEST(domain_apply, a_dead_letter_does_not_revive_a_domain_that_was_deleted_meanwhile,
+          cluster_pair_run(1, body))
 {
     cluster_pair_register(cluster_pair, WEST, "orders", false);
     cluster_pair_register(cluster_pair, EAST, "orders", true);
@@ -334,13 +318,8 @@ dead_and_deleted(struct cluster_pair *cluster_pair)
     EXPECT(domains_find_name(cluster_pair_domains(cluster_pair, EAST), "orders") == NULL);
 }
 
-TEST(domain_apply, a_dead_letter_does_not_revive_a_domain_that_was_deleted_meanwhile)
-{
-    cluster_pair_run(1, dead_and_deleted);
-}
-
-static void
-dead_first(struct cluster_pair *cluster_pair)
+PAIR_TEST(domain_apply, a_dead_letter_is_kept_by_a_cluster_that_never_had_a_domain,
+          cluster_pair_run(1, body))
 {
     ADMIN(ReplicationTask) *task = ADMIN_NEW(cluster_pair->arena, replication_task);
     EXPECT_OK(
@@ -352,11 +331,6 @@ dead_first(struct cluster_pair *cluster_pair)
     EXPECT_EQ(letters_of(cluster_pair, 0, 100).count, 1);
     EXPECT_EQ(cluster_pair_read_log(cluster_pair, WEST, 1, 10).count, 1);
     EXPECT(cluster_pair_read_log(cluster_pair, WEST, 0, 10).is_cut);
-}
-
-TEST(domain_apply, a_dead_letter_is_kept_by_a_cluster_that_never_had_a_domain)
-{
-    cluster_pair_run(1, dead_first);
 }
 
 /* --- failovers ----------------------------------------------------------------------------------
@@ -419,8 +393,7 @@ TEST(domain_apply, the_history_of_failovers_is_paged_newest_first_and_has_each_o
 }
 
 /* Both fail over while they cannot hear each other, in the same way: the history has both, once. */
-static void
-same_failover(struct cluster_pair *cluster_pair)
+PAIR_TEST(domain_apply, a_failover_that_is_known_is_not_entered_again, cluster_pair_run(1, body))
 {
     cluster_pair_register(cluster_pair, EAST, "orders", true);
     cluster_pair_replicate(cluster_pair, EAST);
@@ -438,11 +411,6 @@ same_failover(struct cluster_pair *cluster_pair)
     EXPECT_EQ(east.failover[1]->failover_version, east.failover[2]->failover_version);
     EXPECT(east.failover[1]->is_superseded != east.failover[2]->is_superseded);
     EXPECT(strcmp(east.failover[1]->origin, east.failover[2]->origin) != 0);
-}
-
-TEST(domain_apply, a_failover_that_is_known_is_not_entered_again)
-{
-    cluster_pair_run(1, same_failover);
 }
 
 /* East moves the domain to south (2) while west, unheard, takes it for itself (1). */

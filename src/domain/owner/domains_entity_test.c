@@ -50,8 +50,8 @@ look_elsewhere(void *argument)
     look->version = domains_notification_version(look->domains);
 }
 
-static void
-run_durable(struct cluster_pair *cluster_pair)
+PAIR_TEST(domains_entity, a_row_is_durable_and_every_loop_has_it_when_it_is_answered,
+          cluster_pair_run(2, body))
 {
     add_regions(cluster_pair);
     EXPECT_OK(set(cluster_pair, EAST, "ann", "here"));
@@ -69,11 +69,6 @@ run_durable(struct cluster_pair *cluster_pair)
     EXPECT_EQ(find(cluster_pair, EAST, "ann")->failover_version, 6);
     EXPECT_TEXT(find(cluster_pair, EAST, "ann")->writer, "operator");
     EXPECT_EQ(domains_entity_count(cluster_pair_domains(cluster_pair, EAST)), 1);
-}
-
-TEST(domains_entity, a_row_is_durable_and_every_loop_has_it_when_it_is_answered)
-{
-    cluster_pair_run(2, run_durable);
 }
 
 struct hearing {
@@ -96,8 +91,8 @@ see_nothing(void *context, const struct domain *domain)
     (void)domain;
 }
 
-static void
-run_notified(struct cluster_pair *cluster_pair)
+PAIR_TEST(domains_entity, a_change_of_rows_is_one_failover_for_those_who_follow,
+          cluster_pair_run(1, body))
 {
     add_regions(cluster_pair);
     struct hearing hearing = {.listener.on_change = on_change};
@@ -120,13 +115,7 @@ run_notified(struct cluster_pair *cluster_pair)
     EXPECT_EQ(failovers, 1); /* a listener that was away counts the same */
 }
 
-TEST(domains_entity, a_change_of_rows_is_one_failover_for_those_who_follow)
-{
-    cluster_pair_run(1, run_notified);
-}
-
-static void
-run_listed(struct cluster_pair *cluster_pair)
+PAIR_TEST(domains_entity, rows_are_listed_in_order_page_by_page, cluster_pair_run(1, body))
 {
     add_regions(cluster_pair);
     static const char *const keys[] = {"c", "a", "b", "d", "e"};
@@ -155,15 +144,10 @@ run_listed(struct cluster_pair *cluster_pair)
                 ERR_BAD_REQUEST);
 }
 
-TEST(domains_entity, rows_are_listed_in_order_page_by_page)
-{
-    cluster_pair_run(1, run_listed);
-}
-
 /* --- two clusters ----------------------------------------------------------------------------- */
 
-static void
-run_followed(struct cluster_pair *cluster_pair)
+PAIR_TEST(domains_entity, another_cluster_has_the_same_rows_however_often_they_come,
+          cluster_pair_run(1, body), "G-061")
 {
     add_regions(cluster_pair);
     EXPECT_KIND(set(cluster_pair, WEST, "ann", "here"), ERR_BAD_REQUEST); /* not the primary */
@@ -184,15 +168,10 @@ run_followed(struct cluster_pair *cluster_pair)
     EXPECT_EQ(domains_notification_version(cluster_pair_domains(cluster_pair, WEST)), version);
 }
 
-TEST(domains_entity, another_cluster_has_the_same_rows_however_often_they_come, "G-061")
-{
-    cluster_pair_run(1, run_followed);
-}
-
 #define MANY 1200 /* more than one commit, and more changes than the log keeps */
 
-static void
-run_trimmed(struct cluster_pair *cluster_pair)
+PAIR_TEST(domains_entity, who_comes_late_gets_all_rows_though_the_log_was_trimmed,
+          cluster_pair_run(1, body))
 {
     add_regions(cluster_pair);
     struct entity_change *row_changes =
@@ -222,11 +201,6 @@ run_trimmed(struct cluster_pair *cluster_pair)
     EXPECT_EQ(domains_entity_count(cluster_pair_domains(cluster_pair, WEST)), MANY);
     cluster_pair_reopen(cluster_pair, EAST); /* reads everything, as its log is short */
     EXPECT_EQ(domains_entity_count(cluster_pair_domains(cluster_pair, EAST)), MANY);
-}
-
-TEST(domains_entity, who_comes_late_gets_all_rows_though_the_log_was_trimmed)
-{
-    cluster_pair_run(1, run_trimmed);
 }
 
 /* --- homes ------------------------------------------------------------------------------------ */
@@ -259,8 +233,7 @@ add_attributes(struct cluster_pair *cluster_pair, const char *name)
 }
 
 /* Far more rows than a table begins with; what was asked before a move keeps its moment. */
-static void
-run_homes(struct cluster_pair *cluster_pair)
+PAIR_TEST(domains_entity, homes_say_of_one_moment_where_runs_are_active, cluster_pair_run(2, body))
 {
     enum { USERS = 3000 };
     add_regions(cluster_pair);
@@ -294,9 +267,4 @@ run_homes(struct cluster_pair *cluster_pair)
     EXPECT_TEXT(home_of(before, "user", "user-1"), "east");
     homes_drop(before);
     homes_drop(after);
-}
-
-TEST(domains_entity, homes_say_of_one_moment_where_runs_are_active)
-{
-    cluster_pair_run(2, run_homes);
 }

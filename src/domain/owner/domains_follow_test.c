@@ -98,8 +98,8 @@ follower_step(struct follower *follower)
     }
 }
 
-static void
-follows(struct cluster_pair *cluster_pair)
+PAIR_TEST(domain_follow, a_follower_that_is_lost_at_any_moment_has_each_effect_once_and_in_order,
+          cluster_pair_run(1, body), "D-045")
 {
     struct follower follower = {.cluster_pair = cluster_pair};
     random_seed(&follower.random, test_seed(test_seed_count() - 1));
@@ -123,10 +123,4 @@ follows(struct cluster_pair *cluster_pair)
         EXPECT(key_take_u64(&rows.row[i].key, &version));
         EXPECT_EQ(version, i + 1);
     }
-}
-
-TEST(domain_follow, a_follower_that_is_lost_at_any_moment_has_each_effect_once_and_in_order,
-     "D-045")
-{
-    cluster_pair_run(1, follows);
 }

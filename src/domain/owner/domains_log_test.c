@@ -8,8 +8,8 @@
 /* --- the log ------------------------------------------------------------------------------------
  */
 
-static void
-reads_in_order(struct cluster_pair *cluster_pair)
+PAIR_TEST(domain_log, changes_are_read_in_the_order_of_the_notification_version,
+          cluster_pair_run(1, body))
 {
     cluster_pair_register(cluster_pair, EAST, "a", true);
     cluster_pair_register(cluster_pair, EAST, "b", false);
@@ -35,11 +35,6 @@ reads_in_order(struct cluster_pair *cluster_pair)
     EXPECT(cluster_pair_read_log(cluster_pair, WEST, 0, 10).change[0]->is_replicated);
 }
 
-TEST(domain_log, changes_are_read_in_the_order_of_the_notification_version)
-{
-    cluster_pair_run(1, reads_in_order);
-}
-
 struct waiter {
     struct cluster_pair *cluster_pair;
     struct latch latch;
@@ -56,8 +51,8 @@ wait_for_change(void *argument)
     latch_done(&waiter->latch);
 }
 
-static void
-long_poll(struct cluster_pair *cluster_pair)
+PAIR_TEST(domain_log, a_reader_waits_for_what_is_durable_and_for_nothing_else,
+          cluster_pair_run(1, body))
 {
     struct waiter waiter = {.cluster_pair = cluster_pair, .deadline = NEVER};
     latch_init(&waiter.latch, 1);
@@ -83,15 +78,11 @@ long_poll(struct cluster_pair *cluster_pair)
     EXPECT_EQ(waiter.changes.count, 0);
 }
 
-TEST(domain_log, a_reader_waits_for_what_is_durable_and_for_nothing_else)
-{
-    cluster_pair_run(1, long_poll);
-}
-
 /* 300 changes of a few domains, one of which is deleted; a follower at 250 lets the first 200 go.
  */
-static void
-trims(struct cluster_pair *cluster_pair)
+PAIR_TEST(domain_log,
+          it_is_trimmed_up_to_the_lowest_follower_and_who_missed_it_gets_the_newest_records,
+          cluster_pair_run(1, body))
 {
     struct domains *domains = cluster_pair_domains(cluster_pair, EAST);
     cluster_pair_register(cluster_pair, EAST, "gone", false);
@@ -132,13 +123,8 @@ trims(struct cluster_pair *cluster_pair)
     EXPECT_EQ(domains_notification_version(cluster_pair_domains(cluster_pair, EAST)), 300);
 }
 
-TEST(domain_log, it_is_trimmed_up_to_the_lowest_follower_and_who_missed_it_gets_the_newest_records)
-{
-    cluster_pair_run(1, trims);
-}
-
-static void
-cut_reader_converges(struct cluster_pair *cluster_pair)
+PAIR_TEST(domain_log, a_cluster_that_missed_trimmed_changes_comes_to_the_same_end,
+          cluster_pair_run(1, body))
 {
     cluster_pair_register(cluster_pair, EAST, "gone", true);
     cluster_pair_register(cluster_pair, EAST, "kept", true);
@@ -159,16 +145,11 @@ cut_reader_converges(struct cluster_pair *cluster_pair)
                 "299");
 }
 
-TEST(domain_log, a_cluster_that_missed_trimmed_changes_comes_to_the_same_end)
-{
-    cluster_pair_run(1, cut_reader_converges);
-}
-
 /* --- several hosts on one store -----------------------------------------------------------------
  */
 
-static void
-other_host(struct cluster_pair *cluster_pair)
+PAIR_TEST(domain_log, another_host_on_the_store_hears_of_changes_and_deletes,
+          cluster_pair_run(2, body))
 {
     struct side *side = &cluster_pair->side[EAST];
     struct store *store = memory_open(side->base);
@@ -195,13 +176,8 @@ other_host(struct cluster_pair *cluster_pair)
     store_close(store);
 }
 
-TEST(domain_log, another_host_on_the_store_hears_of_changes_and_deletes)
-{
-    cluster_pair_run(2, other_host);
-}
-
-static void
-far_behind(struct cluster_pair *cluster_pair)
+PAIR_TEST(domain_log, a_host_that_missed_trimmed_changes_reads_everything_deletes_too,
+          cluster_pair_run(1, body))
 {
     struct side *side = &cluster_pair->side[EAST];
     cluster_pair_register(cluster_pair, EAST, "a", false);
@@ -223,9 +199,4 @@ far_behind(struct cluster_pair *cluster_pair)
     EXPECT_TEXT(domains_find_name(other, "b")->record->domain->description, "299");
     domains_close(other);
     store_close(store);
-}
-
-TEST(domain_log, a_host_that_missed_trimmed_changes_reads_everything_deletes_too)
-{
-    cluster_pair_run(1, far_behind);
 }

@@ -133,8 +133,8 @@ compare(struct mix *mix)
     }
 }
 
-static void
-mix_run(struct cluster_pair *cluster_pair)
+PAIR_TEST(domain_mix, clusters_that_change_the_same_domains_at_random_come_to_the_same_end,
+          cluster_pair_run(1, body))
 {
     for (int i = 0; i < test_seed_count(); i++) {
         struct mix mix = {.cluster_pair = cluster_pair, .seed = test_seed(i)};
@@ -151,9 +151,4 @@ mix_run(struct cluster_pair *cluster_pair)
             cluster_pair_replicate(cluster_pair, round % 2);
         compare(&mix);
     }
-}
-
-TEST(domain_mix, clusters_that_change_the_same_domains_at_random_come_to_the_same_end)
-{
-    cluster_pair_run(1, mix_run);
 }

@@ -5,7 +5,7 @@
 #include "base/memory.h"
 #include "base/test.h"
 #include "fiber/clock.h"
-#include "fiber/linux/linux.h"
+#include "fiber/linux/test_loops.h"
 #include "fiber/loop.h"
 #include "fiber/sync.h"
 #include "store/memory/memory.h"
@@ -93,8 +93,7 @@ look_on_loop(void *argument)
     EXPECT_EQ(domains_notification_version(domains), 1);
 }
 
-static void
-every_loop_knows(void *argument)
+LOOP_TEST(domains, when_a_registration_is_answered_every_loop_knows_it, 3, "D-007", "D-016")
 {
     struct domains_fixture domains_fixture;
     domains_fixture_open(&domains_fixture);
@@ -108,13 +107,7 @@ every_loop_knows(void *argument)
     domains_fixture_close(&domains_fixture);
 }
 
-TEST(domains, when_a_registration_is_answered_every_loop_knows_it, "D-007", "D-016")
-{
-    linux_run(&(struct linux_options){.loops = 3}, every_loop_knows, NULL);
-}
-
-static void
-survives_reopen(void *argument)
+LOOP_TEST(domains, everything_is_there_after_reopening, 2)
 {
     struct domains_fixture domains_fixture;
     domains_fixture_open(&domains_fixture);
@@ -140,16 +133,10 @@ survives_reopen(void *argument)
     domains_fixture_close(&domains_fixture);
 }
 
-TEST(domains, everything_is_there_after_reopening)
-{
-    linux_run(&(struct linux_options){.loops = 2}, survives_reopen, NULL);
-}
-
 /* --- two hosts on one store ---------------------------------------------------------------------
  */
 
-static void
-fenced_and_decided_again(void *argument)
+LOOP_TEST(domains, a_change_that_another_host_fenced_is_decided_again_on_what_is_true, 1)
 {
     struct domains_fixture domains_fixture;
     domains_fixture_open(&domains_fixture);
@@ -166,11 +153,6 @@ fenced_and_decided_again(void *argument)
     host_close(&one);
     host_close(&two);
     domains_fixture_close(&domains_fixture);
-}
-
-TEST(domains, a_change_that_another_host_fenced_is_decided_again_on_what_is_true)
-{
-    linux_run(&(struct linux_options){.loops = 1}, fenced_and_decided_again, NULL);
 }
 
 struct racer {
@@ -195,8 +177,7 @@ race(void *argument)
     latch_done(racer->latch);
 }
 
-static void
-race_on_two_hosts(void *argument)
+LOOP_TEST(domains, hosts_that_race_lose_no_domain_and_repeat_no_notification_version, 1, "D-033")
 {
     struct domains_fixture domains_fixture;
     domains_fixture_open(&domains_fixture);
@@ -223,11 +204,6 @@ race_on_two_hosts(void *argument)
               done); /* one per write: no gap, no repeat */
     host_close(&last);
     domains_fixture_close(&domains_fixture);
-}
-
-TEST(domains, hosts_that_race_lose_no_domain_and_repeat_no_notification_version, "D-033")
-{
-    linux_run(&(struct linux_options){.loops = 1}, race_on_two_hosts, NULL);
 }
 
 static API(IsolationGroupConfiguration) *
@@ -265,8 +241,7 @@ is_drained_everywhere(struct domains *domains, const char *group, struct arena *
     return look.is_drained;
 }
 
-static void
-groups_reach_others(void *argument)
+LOOP_TEST(domains, groups_that_one_host_drains_are_drained_at_the_others, 2, "C-030")
 {
     struct domains_fixture domains_fixture;
     domains_fixture_open(&domains_fixture);
@@ -293,16 +268,10 @@ groups_reach_others(void *argument)
     domains_fixture_close(&domains_fixture);
 }
 
-TEST(domains, groups_that_one_host_drains_are_drained_at_the_others, "C-030")
-{
-    linux_run(&(struct linux_options){.loops = 2}, groups_reach_others, NULL);
-}
-
 /* --- failure
  * -------------------------------------------------------------------------------------- */
 
-static void
-store_breaks(void *argument)
+LOOP_TEST(domains, a_store_that_fails_shows_nothing_undurable_and_loses_nothing_acknowledged, 2)
 {
     struct domains_fixture domains_fixture;
     domains_fixture_open(&domains_fixture);
@@ -322,9 +291,4 @@ store_breaks(void *argument)
     EXPECT_OK(register_name(host.domains, "after", domains_fixture.arena));
     host_close(&host);
     domains_fixture_close(&domains_fixture);
-}
-
-TEST(domains, a_store_that_fails_shows_nothing_undurable_and_loses_nothing_acknowledged)
-{
-    linux_run(&(struct linux_options){.loops = 2}, store_breaks, NULL);
 }

@@ -31,6 +31,9 @@ extern const struct cluster cluster_pair_group[CLUSTER_PAIR_GROUP_SIZE];
 
 /* Runs a test on so many loops, with two fresh clusters (cluster_pair_linux.c). */
 void cluster_pair_run(unsigned loops, void (*test)(struct cluster_pair *cluster_pair));
+/* A test that runs so: PAIR_TEST(suite, title, cluster_pair_run(1, body), "D-045"). */
+#define PAIR_TEST(suite, title, run, ...)                                                          \
+    TEST_IN(suite, title, struct cluster_pair *cluster_pair, run, ##__VA_ARGS__)
 /* Opens both on what their stores have: those that crashed. */
 void cluster_pair_restart(struct cluster_pair *cluster_pair);
 void cluster_pair_open(struct cluster_pair *cluster_pair);

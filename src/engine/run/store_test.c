@@ -3,7 +3,7 @@
 #include "base/test.h"
 #include "engine/run/rebuild.h"
 #include "engine/run/test_samples.h"
-#include "fiber/linux/linux.h"
+#include "fiber/linux/test_loops.h"
 #include "store/memory/memory.h"
 
 static const struct run_key key = {SAMPLE_DOMAIN, "order-1", SAMPLE_RUN};
@@ -71,8 +71,7 @@ check_history(const API(History) *history, const struct run *run)
 
 /* Method: after each random step the run is read from the store and must have the same bytes as the
  * one in memory; in the end the history is read and must be without gaps. */
-static void
-round_trip(void *argument)
+LOOP_TEST(run_store, a_run_is_read_back_as_it_was_after_every_step, 1)
 {
     for (int i = 0; i < test_seed_count(); i++) {
         struct sample sample;
@@ -98,11 +97,6 @@ round_trip(void *argument)
         place_close(&place);
         sample_close(&sample);
     }
-}
-
-TEST(run_store, a_run_is_read_back_as_it_was_after_every_step)
-{
-    linux_run(&(struct linux_options){.loops = 1}, round_trip, NULL);
 }
 
 /* An empty run with the names and the branch of the sample's. */
@@ -141,8 +135,7 @@ expect_rebuilt(struct place *place, const struct sample *sample)
     run_free(run);
 }
 
-static void
-rebuilds(void *argument)
+LOOP_TEST(run_store, a_run_is_rebuilt_from_its_stored_history_in_pages, 1)
 {
     struct sample sample;
     struct place place;
@@ -166,14 +159,8 @@ rebuilds(void *argument)
     sample_close(&sample);
 }
 
-TEST(run_store, a_run_is_rebuilt_from_its_stored_history_in_pages)
-{
-    linux_run(&(struct linux_options){.loops = 1}, rebuilds, NULL);
-}
-
 /* The owner in memory and one that read the run from the store must decide alike from then on. */
-static void
-goes_on_alike(void *argument)
+LOOP_TEST(run_store, a_run_that_was_read_goes_on, 1)
 {
     struct sample sample;
     struct place place;
@@ -196,13 +183,7 @@ goes_on_alike(void *argument)
     sample_close(&sample);
 }
 
-TEST(run_store, a_run_that_was_read_goes_on)
-{
-    linux_run(&(struct linux_options){.loops = 1}, goes_on_alike, NULL);
-}
-
-static void
-many_rows(void *argument)
+LOOP_TEST(run_store, many_pending_rows_are_all_read, 1)
 {
     struct sample sample;
     struct place place;
@@ -220,11 +201,6 @@ many_rows(void *argument)
     run_free(loaded);
     place_close(&place);
     sample_close(&sample);
-}
-
-TEST(run_store, many_pending_rows_are_all_read)
-{
-    linux_run(&(struct linux_options){.loops = 1}, many_rows, NULL);
 }
 
 /* ---- inputs that are in their events alone ---- */
@@ -273,8 +249,7 @@ expect_loaded(struct place *place, struct sample *sample)
 
 /* Method: several in one node, a step of several nodes, steps in between without any, many events
  * in between. */
-static void
-large_inputs(void *argument)
+LOOP_TEST(run_store, large_inputs_come_back_from_the_history, 1)
 {
     struct sample sample;
     struct place place;
@@ -296,11 +271,6 @@ large_inputs(void *argument)
     sample_close(&sample);
 }
 
-TEST(run_store, large_inputs_come_back_from_the_history)
-{
-    linux_run(&(struct linux_options){.loops = 1}, large_inputs, NULL);
-}
-
 static void
 delete_history(struct place *place, struct sample *sample, uint64_t guard)
 {
@@ -311,8 +281,7 @@ delete_history(struct place *place, struct sample *sample, uint64_t guard)
     EXPECT_OK(store_commit(place->store, batch, guard, sample->arena));
 }
 
-static void
-history_gone(void *argument)
+LOOP_TEST(run_store, a_run_whose_inputs_are_gone_is_told_unless_it_is_going_itself, 1)
 {
     struct sample sample;
     struct place place;
@@ -338,11 +307,6 @@ history_gone(void *argument)
     sample_close(&sample);
 }
 
-TEST(run_store, a_run_whose_inputs_are_gone_is_told_unless_it_is_going_itself)
-{
-    linux_run(&(struct linux_options){.loops = 1}, history_gone, NULL);
-}
-
 static void
 put_row(struct place *place, enum row_kind kind, struct slice row_key, struct slice value,
         uint64_t *guard, struct arena *arena)
@@ -353,8 +317,7 @@ put_row(struct place *place, enum row_kind kind, struct slice row_key, struct sl
     *guard = 7;
 }
 
-static void
-damage(void *argument)
+LOOP_TEST(run_store, damaged_rows_are_reported_and_not_believed, 1)
 {
     struct sample sample;
     struct place place;
@@ -379,8 +342,7 @@ damage(void *argument)
 }
 
 /* Rows that can be read, but of no run that could be. */
-static void
-nonsense(void *argument)
+LOOP_TEST(run_store, a_stored_run_that_breaks_a_rule_is_reported_and_not_believed, 1)
 {
     struct sample sample;
     struct place place;
@@ -423,18 +385,7 @@ nonsense(void *argument)
     sample_close(&sample);
 }
 
-TEST(run_store, a_stored_run_that_breaks_a_rule_is_reported_and_not_believed)
-{
-    linux_run(&(struct linux_options){.loops = 1}, nonsense, NULL);
-}
-
-TEST(run_store, damaged_rows_are_reported_and_not_believed)
-{
-    linux_run(&(struct linux_options){.loops = 1}, damage, NULL);
-}
-
-static void
-current_record(void *argument)
+LOOP_TEST(run_store, the_current_run_is_found_by_its_workflow_id, 1)
 {
     scoped(arena_drop) struct arena *arena = arena_new(0);
     struct place place;
@@ -453,9 +404,4 @@ current_record(void *argument)
     EXPECT_TEXT(current->run_id, SAMPLE_RUN);
     EXPECT_EQ(current->state, RUN_RUNNING);
     place_close(&place);
-}
-
-TEST(run_store, the_current_run_is_found_by_its_workflow_id)
-{
-    linux_run(&(struct linux_options){.loops = 1}, current_record, NULL);
 }

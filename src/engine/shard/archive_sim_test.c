@@ -120,8 +120,7 @@ expect_none_lost(struct shelf *shelf, const char *const run_ids[RUNS])
     }
 }
 
-static void
-archive_all(struct shard_fixture *fixture)
+SHARD_TEST(archive_sim, a_run_is_in_the_archive_before_it_is_gone, "run_archived", 10 * DAY)
 {
     const char *run_ids[RUNS];
     struct shelf shelf = shelf_open(fixture);
@@ -139,14 +138,8 @@ archive_all(struct shard_fixture *fixture)
     map_free(shelf.kept);
 }
 
-TEST(archive_sim, a_run_is_in_the_archive_before_it_is_gone)
-{
-    simulate_shard(archive_all, .probe = "run_archived", .limit = 10 * DAY);
-}
-
 /* The owner changes while runs are archived, again and again. */
-static void
-archive_with_restarts(struct shard_fixture *fixture)
+SHARD_TEST(archive_sim, an_owner_that_comes_and_goes_loses_nothing, "run_archived", 10 * DAY)
 {
     const char *run_ids[RUNS];
     struct shelf shelf = shelf_open(fixture);
@@ -166,14 +159,9 @@ archive_with_restarts(struct shard_fixture *fixture)
     map_free(shelf.kept);
 }
 
-TEST(archive_sim, an_owner_that_comes_and_goes_loses_nothing)
-{
-    simulate_shard(archive_with_restarts, .probe = "run_archived", .limit = 10 * DAY);
-}
-
 /* An archive without room for a week: the runs stay, and what others do goes on in time. */
-static void
-fail_for_long(struct shard_fixture *fixture)
+SHARD_TEST(archive_sim, an_archive_that_fails_keeps_the_runs_and_nobody_else_waits,
+           "archive_put_off", 20 * DAY)
 {
     const char *run_ids[RUNS];
     struct shelf shelf = shelf_open(fixture);
@@ -202,14 +190,9 @@ fail_for_long(struct shard_fixture *fixture)
     map_free(shelf.kept);
 }
 
-TEST(archive_sim, an_archive_that_fails_keeps_the_runs_and_nobody_else_waits)
-{
-    simulate_shard(fail_for_long, .probe = "archive_put_off", .limit = 20 * DAY);
-}
-
 /* One run that cannot be archived does not keep others from going. */
-static void
-fail_one(struct shard_fixture *fixture)
+SHARD_TEST(archive_sim, one_run_that_cannot_be_archived_is_the_only_one_that_stays,
+           "archive_put_off", 10 * DAY)
 {
     const char *run_ids[RUNS];
     struct shelf shelf = shelf_open(fixture);
@@ -223,14 +206,8 @@ fail_one(struct shard_fixture *fixture)
     map_free(shelf.kept);
 }
 
-TEST(archive_sim, one_run_that_cannot_be_archived_is_the_only_one_that_stays)
-{
-    simulate_shard(fail_one, .probe = "archive_put_off", .limit = 10 * DAY);
-}
-
 /* A file system that hangs: few wait for it, and timers of the shard go on. */
-static void
-hang(struct shard_fixture *fixture)
+SHARD_TEST(archive_sim, an_archive_that_hangs_holds_up_few, "run_archived", 20 * DAY)
 {
     const char *run_ids[RUNS];
     struct shelf shelf = shelf_open(fixture);
@@ -252,14 +229,8 @@ hang(struct shard_fixture *fixture)
     map_free(shelf.kept);
 }
 
-TEST(archive_sim, an_archive_that_hangs_holds_up_few)
-{
-    simulate_shard(hang, .probe = "run_archived", .limit = 20 * DAY);
-}
-
 /* A domain that does not want it, and one that no longer does. */
-static void
-not_wanted(struct shard_fixture *fixture)
+SHARD_TEST(archive_sim, a_domain_that_does_not_archive_is_not_asked, "run_deleted", 10 * DAY)
 {
     struct shelf shelf = {.fixture = fixture, .kept = map_new()};
     shelf_use(&shelf);
@@ -268,9 +239,4 @@ not_wanted(struct shard_fixture *fixture)
     EXPECT_EQ(shard_fixture_rows(fixture, ROW_RUN), 0);
     EXPECT_EQ(shelf.puts + shelf.refusals, 0);
     map_free(shelf.kept);
-}
-
-TEST(archive_sim, a_domain_that_does_not_archive_is_not_asked)
-{
-    simulate_shard(not_wanted, .probe = "run_deleted", .limit = 10 * DAY);
 }

@@ -33,8 +33,9 @@ retention_of(struct shard_fixture *fixture)
            NS_PER_S;
 }
 
-static void
-delete_in_time(struct shard_fixture *fixture)
+/* One of them would have timed out in a hundred days: nothing waits for that any more. */
+SHARD_TEST(retain, a_closed_run_goes_after_its_retention_with_all_its_rows, "run_deleted", 40 * DAY,
+           "A-256", "A-258", "A-260")
 {
     int64_t retention = retention_of(fixture);
     struct shard_fixture_run run;
@@ -65,15 +66,8 @@ delete_in_time(struct shard_fixture *fixture)
     expect_nothing_left(fixture);
 }
 
-/* One of them would have timed out in a hundred days: nothing waits for that any more. */
-TEST(retain, a_closed_run_goes_after_its_retention_with_all_its_rows, "A-256", "A-258", "A-260")
-{
-    simulate_shard(delete_in_time, .probe = "run_deleted", .limit = 40 * DAY);
-}
-
 /* The id was used again meanwhile: its current run stays. */
-static void
-keep_successor(struct shard_fixture *fixture)
+SHARD_TEST(retain, the_run_that_has_the_id_now_is_left_alone, "run_deleted", 40 * DAY, "A-256")
 {
     struct shard_fixture_run run;
     shard_fixture_take(fixture);
@@ -86,11 +80,6 @@ keep_successor(struct shard_fixture *fixture)
     EXPECT_EQ(shard_fixture_rows(fixture, ROW_CURRENT), 1);
     EXPECT_OK(shard_fixture_look(fixture, "wf", fixture->arena, &run));
     EXPECT(run.is_open);
-}
-
-TEST(retain, the_run_that_has_the_id_now_is_left_alone, "A-256")
-{
-    simulate_shard(keep_successor, .probe = "run_deleted", .limit = 40 * DAY);
 }
 
 /* --- children that are still to be ended ---- */
@@ -129,8 +118,8 @@ close_parent(struct shard_fixture *fixture, const char *workflow_id)
     EXPECT_OK(shard_fixture_terminate(fixture, workflow_id, fixture->arena));
 }
 
-static void
-keep_parent(struct shard_fixture *fixture)
+SHARD_TEST(retain, a_run_stays_until_its_children_were_ended, "deletion_waits_for_children",
+           40 * DAY)
 {
     struct remote_domain remote_domain = {.is_back = false};
     fixture->options.cross_tasks =
@@ -157,11 +146,6 @@ keep_parent(struct shard_fixture *fixture)
     expect_nothing_left(fixture);
 }
 
-TEST(retain, a_run_stays_until_its_children_were_ended)
-{
-    simulate_shard(keep_parent, .probe = "deletion_waits_for_children", .limit = 40 * DAY);
-}
-
 static void
 look_at_nothing(void *context, const struct run *run, const STORED(CurrentRecord) *current)
 {
@@ -178,8 +162,8 @@ is_seen(struct shard_fixture *fixture, const char *workflow_id, const char *run_
 }
 
 /* A run of several portions, whose owner changes again and again while it goes. */
-static void
-delete_in_portions(struct shard_fixture *fixture)
+SHARD_TEST(retain, a_long_run_goes_in_portions_and_nobody_sees_half_of_it, "run_deleted_in_part",
+           40 * DAY, "A-256")
 {
     struct shard_fixture_run run;
     shard_fixture_take(fixture);
@@ -200,9 +184,4 @@ delete_in_portions(struct shard_fixture *fixture)
     }
     pass(HOUR);
     expect_nothing_left(fixture);
-}
-
-TEST(retain, a_long_run_goes_in_portions_and_nobody_sees_half_of_it, "A-256")
-{
-    simulate_shard(delete_in_portions, .probe = "run_deleted_in_part", .limit = 40 * DAY);
 }

@@ -29,8 +29,7 @@ expect_timed_out(struct shard_fixture *fixture, int count)
     EXPECT_EQ(shard_fixture_rows(fixture, ROW_TIMER), (size_t)count); /* of their deletion */
 }
 
-static void
-fire_in_time(struct shard_fixture *fixture)
+SHARD_TEST(wakeups, a_run_times_out_at_its_time_and_never_before, NULL, 0)
 {
     shard_fixture_take(fixture);
     start_runs(fixture, 50, 10);
@@ -40,14 +39,8 @@ fire_in_time(struct shard_fixture *fixture)
     expect_timed_out(fixture, 50);
 }
 
-TEST(wakeups, a_run_times_out_at_its_time_and_never_before)
-{
-    simulate_shard(fire_in_time);
-}
-
 /* More wake-up timers than memory holds: the late ones are in the store only. */
-static void
-fire_from_the_store(struct shard_fixture *fixture)
+SHARD_TEST(wakeups, what_memory_does_not_hold_fires_from_the_store, "wakeups_beyond_memory", 0)
 {
     fixture->options.wakeups_max = 8;
     shard_fixture_take(fixture);
@@ -58,13 +51,7 @@ fire_from_the_store(struct shard_fixture *fixture)
     expect_timed_out(fixture, 60);
 }
 
-TEST(wakeups, what_memory_does_not_hold_fires_from_the_store)
-{
-    simulate_shard(fire_from_the_store, .probe = "wakeups_beyond_memory");
-}
-
-static void
-fire_after_restart(struct shard_fixture *fixture)
+SHARD_TEST(wakeups, a_new_owner_fires_what_the_old_one_left, NULL, 0)
 {
     fixture->options.wakeups_max = 8;
     shard_fixture_take(fixture);
@@ -79,13 +66,7 @@ fire_after_restart(struct shard_fixture *fixture)
     expect_timed_out(fixture, 30);
 }
 
-TEST(wakeups, a_new_owner_fires_what_the_old_one_left)
-{
-    simulate_shard(fire_after_restart);
-}
-
-static void
-fire_though_fenced(struct shard_fixture *fixture)
+SHARD_TEST(wakeups, a_timer_that_lost_its_shard_fires_again, "shard_taken_again", 0)
 {
     fixture->options.is_alone = true;
     shard_fixture_take(fixture);
@@ -98,17 +79,11 @@ fire_though_fenced(struct shard_fixture *fixture)
     expect_timed_out(fixture, 30);
 }
 
-TEST(wakeups, a_timer_that_lost_its_shard_fires_again)
-{
-    simulate_shard(fire_though_fenced, .probe = "shard_taken_again");
-}
-
 /* --- one wake-up timer per run ---- */
 
 /* A started decision has the nearest deadline; once it is completed the wake-up timer is too early.
  */
-static void
-rearm(struct shard_fixture *fixture)
+SHARD_TEST(wakeups, a_timer_that_fires_too_early_is_set_anew, "wakeup_rearmed", 0)
 {
     shard_fixture_take(fixture);
     EXPECT_OK(shard_fixture_start(fixture, "wf", "one", 1000, fixture->arena, NULL));
@@ -138,14 +113,8 @@ rearm(struct shard_fixture *fixture)
     EXPECT_EQ(shard_fixture_rows(fixture, ROW_TIMER), 1);
 }
 
-TEST(wakeups, a_timer_that_fires_too_early_is_set_anew)
-{
-    simulate_shard(rearm, .probe = "wakeup_rearmed");
-}
-
 /* The level follows what has fired, and a new owner finds all rows from it on. */
-static void
-raise_level(struct shard_fixture *fixture)
+SHARD_TEST(wakeups, the_timer_read_level_follows_and_hides_nothing, NULL, 0)
 {
     shard_fixture_take(fixture);
     start_runs(fixture, 20, 10);
@@ -163,11 +132,6 @@ raise_level(struct shard_fixture *fixture)
     EXPECT_OK(shard_fixture_look(fixture, "long", fixture->arena, &run));
     EXPECT(!run.is_open);
     EXPECT_EQ(shard_fixture_rows(fixture, ROW_TIMER), 21);
-}
-
-TEST(wakeups, the_timer_read_level_follows_and_hides_nothing)
-{
-    simulate_shard(raise_level);
 }
 
 /* --- a wall clock that is set ---- */
@@ -199,8 +163,8 @@ set_clock_back(struct shard_fixture *fixture)
     EXPECT(fixture->shard->tenure->wakeups.level > clock_wall());
 }
 
-static void
-fire_after_set_back(struct shard_fixture *fixture)
+SHARD_TEST(wakeups, a_timer_that_is_set_after_the_clock_was_set_back_fires_in_time,
+           "wakeup_level_lowered", 0)
 {
     set_clock_back(fixture);
     expect_timed_out_after(fixture, "same owner", 4);
@@ -213,14 +177,9 @@ fire_after_set_back(struct shard_fixture *fixture)
     expect_timed_out_after(fixture, "back again", 4);
 }
 
-TEST(wakeups, a_timer_that_is_set_after_the_clock_was_set_back_fires_in_time)
-{
-    simulate_shard(fire_after_set_back, .probe = "wakeup_level_lowered");
-}
-
 /* The next owner reads from the level that the store has: it went down with the row. */
-static void
-restart_after_set_back(struct shard_fixture *fixture)
+SHARD_TEST(wakeups, a_new_owner_fires_what_was_set_after_the_clock_was_set_back,
+           "wakeup_level_lowered", 0)
 {
     set_clock_back(fixture);
     EXPECT_OK(shard_fixture_start(fixture, "wf", "one", 20, fixture->arena, NULL));
@@ -231,16 +190,10 @@ restart_after_set_back(struct shard_fixture *fixture)
     EXPECT(!run.is_open);
 }
 
-TEST(wakeups, a_new_owner_fires_what_was_set_after_the_clock_was_set_back)
-{
-    simulate_shard(restart_after_set_back, .probe = "wakeup_level_lowered");
-}
-
 /* --- too much at once ---- */
 
 /* No room for the step of a wake-up timer: it is tried again. */
-static void
-fire_without_room(struct shard_fixture *fixture)
+SHARD_TEST(wakeups, a_timer_whose_step_found_no_room_is_tried_again, "wakeup_delayed", 0)
 {
     fixture->options.batches_max = 1;
     shard_fixture_take(fixture);
@@ -256,9 +209,4 @@ fire_without_room(struct shard_fixture *fixture)
         EXPECT(!run.is_open && run.close_time >= run.timeout_time);
     }
     EXPECT_EQ(shard_fixture_rows(fixture, ROW_TIMER), 20);
-}
-
-TEST(wakeups, a_timer_whose_step_found_no_room_is_tried_again)
-{
-    simulate_shard(fire_without_room, .probe = "wakeup_delayed");
 }

@@ -15,5 +15,9 @@ struct shard_simulation_options {
     simulate_shard_with(run, &(struct shard_simulation_options){__VA_ARGS__})
 void simulate_shard_with(void (*run)(struct shard_fixture *fixture),
                          const struct shard_simulation_options *options);
+/* A test that runs so, with these options. */
+#define SHARD_TEST(suite, title, probe_, limit_, ...)                                              \
+    TEST_IN(suite, title, struct shard_fixture *fixture,                                           \
+            simulate_shard(body, .probe = probe_, .limit = limit_), ##__VA_ARGS__)
 
 #endif

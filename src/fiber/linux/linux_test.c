@@ -78,8 +78,7 @@ read_some(struct socket *socket, void *bytes, size_t room)
     return count;
 }
 
-static void
-half_close(void *argument)
+TEST_IN(socket, a_half_closed_connection_can_still_be_written, void *argument, on_linux(body))
 {
     scoped(arena_drop) struct arena *arena = arena_new(0);
     struct pair pair = pair_open(arena);
@@ -91,11 +90,6 @@ half_close(void *argument)
     EXPECT_EQ(socket_write(pair.near, "answer", 6), 6); /* our half is still open */
     EXPECT_EQ(recv(pair.far, bytes, sizeof bytes, 0), 6);
     pair_close(&pair);
-}
-
-TEST(socket, a_half_closed_connection_can_still_be_written)
-{
-    on_linux(half_close);
 }
 
 static void
@@ -120,8 +114,8 @@ TEST(socket, a_reset_breaks_it)
     on_linux(reset);
 }
 
-static void
-close_with_unread(void *argument)
+TEST_IN(socket, closing_with_unread_bytes_does_not_lose_the_last_answer, void *argument,
+        on_linux(body))
 {
     scoped(arena_drop) struct arena *arena = arena_new(0);
     struct pair pair = pair_open(arena);
@@ -136,13 +130,7 @@ close_with_unread(void *argument)
     close(pair.far);
 }
 
-TEST(socket, closing_with_unread_bytes_does_not_lose_the_last_answer)
-{
-    on_linux(close_with_unread);
-}
-
-static void
-address_lookup(void *argument)
+TEST_IN(address, names_are_looked_up, void *argument, on_linux(body))
 {
     scoped(arena_drop) struct arena *arena = arena_new(0);
     struct listener *listener;
@@ -165,11 +153,6 @@ address_lookup(void *argument)
                               "a number from 0 to 65535");
 }
 
-TEST(address, names_are_looked_up)
-{
-    on_linux(address_lookup);
-}
-
 /* ---- descriptors run out ---- */
 
 struct acceptance {
@@ -187,8 +170,7 @@ accept_one(void *argument)
     latch_done(&acceptance->latch);
 }
 
-static void
-run_out(void *argument)
+TEST_IN(listener, running_out_of_descriptors_is_waited_out, void *argument, on_linux(body))
 {
     scoped(arena_drop) struct arena *arena = arena_new(0);
     struct acceptance acceptance = {.socket = NULL};
@@ -206,11 +188,6 @@ run_out(void *argument)
     socket_close(acceptance.socket);
     listener_free(acceptance.listener);
     close(client);
-}
-
-TEST(listener, running_out_of_descriptors_is_waited_out)
-{
-    on_linux(run_out);
 }
 
 /* ---- limits of the process ---- */
@@ -249,8 +226,8 @@ on_notice(void *context)
     fiber_wake(context);
 }
 
-static void
-expect_signals(void *argument)
+TEST_IN(platform, signals_ask_for_the_end_also_those_that_came_early, void *argument,
+        on_linux(body))
 {
     platform_on_stop(on_notice, fiber_self());
     kill(getpid(), SIGTERM);
@@ -265,13 +242,7 @@ expect_signals(void *argument)
     platform_on_stop(NULL, NULL);
 }
 
-TEST(platform, signals_ask_for_the_end_also_those_that_came_early)
-{
-    on_linux(expect_signals);
-}
-
-static void
-expect_hangups(void *argument)
+TEST_IN(platform, a_hangup_is_heard_each_time, void *argument, on_linux(body))
 {
     linux_on_hangup(on_notice, fiber_self());
     for (int i = 0; i < 2; i++) {
@@ -279,11 +250,6 @@ expect_hangups(void *argument)
         EXPECT_EQ(fiber_wait(clock_monotonic() + PATIENCE), WAKE_READY);
     }
     linux_on_hangup(NULL, NULL);
-}
-
-TEST(platform, a_hangup_is_heard_each_time)
-{
-    on_linux(expect_hangups);
 }
 
 struct watching {
@@ -302,8 +268,7 @@ read_event(void *context)
     fiber_wake(watching->fiber);
 }
 
-static void
-watch_descriptor(void *argument)
+TEST_IN(watch, it_is_called_whenever_the_descriptor_is_readable, void *argument, on_linux(body))
 {
     struct watching watching = {.descriptor = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
     watching.fiber = fiber_self();
@@ -315,11 +280,6 @@ watch_descriptor(void *argument)
     }
     watch_free(watch);
     close(watching.descriptor);
-}
-
-TEST(watch, it_is_called_whenever_the_descriptor_is_readable)
-{
-    on_linux(watch_descriptor);
 }
 
 /* ---- idle ---- */
@@ -396,8 +356,7 @@ nice_of(struct worker *worker)
     return look.nice;
 }
 
-static void
-compare_workers(void *argument)
+TEST_IN(worker, a_patient_one_leaves_the_cpu_to_others, void *argument, on_linux(body))
 {
     int usual = getpriority(PRIO_PROCESS, 0);
     EXPECT_EQ(nice_of(worker_new("usual", look_at_nice, NULL)), usual);
@@ -405,11 +364,6 @@ compare_workers(void *argument)
     EXPECT(patient >= 10 && patient >= usual);      /* the test may already run with a low
                                                      * priority */
     EXPECT_EQ(getpriority(PRIO_PROCESS, 0), usual); /* the thread alone steps back */
-}
-
-TEST(worker, a_patient_one_leaves_the_cpu_to_others)
-{
-    on_linux(compare_workers);
 }
 
 /* What a worker was given at once. */
@@ -460,8 +414,8 @@ post_in_one_turn(struct worker *worker, struct look *looks, unsigned count)
             fiber_wait_uncancellable();
 }
 
-static void
-give_messages_of_one_turn(void *argument)
+/* A store syncs once for what a turn has for it. */
+TEST_IN(worker, letters_of_one_turn_come_to_a_sleeping_one_at_once, void *argument, on_linux(body))
 {
     scoped(arena_drop) struct arena *arena = arena_new(0);
     struct groups groups = {0};
@@ -476,10 +430,4 @@ give_messages_of_one_turn(void *argument)
     worker_free(worker);
     EXPECT_EQ(groups.messages, 4);
     EXPECT_EQ(groups.count, 2);
-}
-
-/* A store syncs once for what a turn has for it. */
-TEST(worker, letters_of_one_turn_come_to_a_sleeping_one_at_once)
-{
-    on_linux(give_messages_of_one_turn);
 }

@@ -38,6 +38,9 @@ void fixture_life(void *argument);
 /* Runs a body in simulation to its end; a leak fails. */
 void fixture_run(void (*body)(struct matching_fixture *matching_fixture), const char *yaml,
                  unsigned loops);
+/* A test that runs so: MATCHING_TEST(suite, title, fixture_run(body, NULL, 2), "E-001"). */
+#define MATCHING_TEST(suite, title, run, ...)                                                      \
+    TEST_IN(suite, title, struct matching_fixture *matching_fixture, run, ##__VA_ARGS__)
 /* The same on a fixture of the caller's, on its base. */
 void fixture_run_on(struct matching_fixture *matching_fixture, unsigned loops);
 void fixture_sleep(struct matching_fixture *matching_fixture, int64_t duration);

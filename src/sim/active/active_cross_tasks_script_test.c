@@ -4,8 +4,7 @@
 
 /* --- workflows that are active elsewhere ---- */
 
-static void
-play_external(struct script *script)
+SCRIPT_TEST(active, workflows_of_two_clusters_signal_and_cancel_each_other, active_play(2, body))
 {
     active_start(script, 1, "there", "region1");
     script_decide(script, 1, NULL, 0);
@@ -33,15 +32,10 @@ play_external(struct script *script)
     active_expect_written(here, 0, 0);
 }
 
-TEST(active, workflows_of_two_clusters_signal_and_cancel_each_other)
-{
-    active_play(2, play_external);
-}
-
 /* Workflows that have much to say to another cluster do so over connections that stay: one for each
  * of the two loops; and find it again when it was away. */
-static void
-play_talkative(struct script *script)
+SCRIPT_TEST(active, workflows_of_two_clusters_speak_over_connections_that_stay,
+            active_play(2, body))
 {
     enum { MESSAGES = 12 };
     const struct world *world = script->sim->world;
@@ -70,11 +64,6 @@ play_talkative(struct script *script)
     EXPECT_EQ(received, MESSAGES);
     EXPECT(world_probe_count(world, "cross_task_remote") >= MESSAGES);
     EXPECT(world_probe_count(world, "peer_client_kept") <= 2);
-}
-
-TEST(active, workflows_of_two_clusters_speak_over_connections_that_stay)
-{
-    active_play(2, play_talkative);
 }
 
 /* The parent is of region 0, its child says region 1. */
@@ -165,8 +154,8 @@ start_later(struct script *script, unsigned cluster, const char *id, const char 
 }
 
 /* Accepted where the caller is, done where the workflow is. */
-static void
-play_later(struct script *script)
+SCRIPT_TEST(active, a_start_that_is_done_later_is_done_where_it_belongs,
+            active_play_regions(2, body), "G-064")
 {
     enable_queue(script);
     EXPECT_OK(start_later(script, 1, "said", "region0"));
@@ -178,9 +167,4 @@ play_later(struct script *script)
     struct error *err = start_later(script, 1, "nowhere", "nowhere");
     EXPECT_KIND(err, ERR_BAD_REQUEST);
     EXPECT_TEXT(err->message, UNKNOWN);
-}
-
-TEST(active, a_start_that_is_done_later_is_done_where_it_belongs, "G-064")
-{
-    active_play_regions(2, play_later);
 }

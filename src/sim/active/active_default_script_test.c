@@ -36,8 +36,8 @@ await_default(struct script *script, unsigned cluster, const char *name, int64_t
 /* Cluster 1 takes the default over while cluster 0, which cannot hear of it, takes a region: that
  * raises the version of the domain above the other's, and undoes nothing. A workflow of the default
  * goes on in cluster 1, with the version that the two have agreed on. */
-static void
-play_default(struct script *script)
+SCRIPT_TEST(active_default, a_region_that_moves_elsewhere_does_not_undo_a_failover_of_the_default,
+            active_play(2, body), "G-030")
 {
     active_start(script, 0, "w", NULL);
     script_await(script, 1, "w", 2);
@@ -68,9 +68,4 @@ play_default(struct script *script)
     script_crash(script, 0); /* it was stored */
     script_restart(script, 0);
     await_default(script, 0, "cluster1", agreed);
-}
-
-TEST(active_default, a_region_that_moves_elsewhere_does_not_undo_a_failover_of_the_default, "G-030")
-{
-    active_play(2, play_default);
 }

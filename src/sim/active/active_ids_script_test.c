@@ -35,8 +35,8 @@ expect_lost(struct script *script, const char *id, const char *lost, const char 
     }
 }
 
-static void
-play_same_id(struct script *script)
+SCRIPT_TEST(active_ids, of_two_runs_that_did_not_know_of_each_other_the_later_one_goes_on,
+            active_play(2, body), "G-021")
 {
     script_part(script);
     const char *first = active_start(script, 0, "wf1", "region0");
@@ -53,15 +53,10 @@ play_same_id(struct script *script)
     script_expect_same(script, "wf1");
 }
 
-TEST(active_ids, of_two_runs_that_did_not_know_of_each_other_the_later_one_goes_on, "G-021")
-{
-    active_play(2, play_same_id);
-}
-
 /* The later one in the cluster with the higher version, and the other way round: versions of two
  * regions say nothing about each other. */
-static void
-play_same_id_turned(struct script *script)
+SCRIPT_TEST(active_ids, versions_of_different_regions_are_not_compared, active_play(2, body),
+            "G-021")
 {
     active_move(script, "region1", 0);
     active_await_move(script, 1, "region1", 0);
@@ -77,11 +72,6 @@ play_same_id_turned(struct script *script)
     active_end(script, 0, "wf1");
     script_expect_same(script, "wf1");
     active_expect_written(script_history(script, 1, "wf1", second), 0, 0);
-}
-
-TEST(active_ids, versions_of_different_regions_are_not_compared, "G-021")
-{
-    active_play(2, play_same_id_turned);
 }
 
 /* --- with signals, and asked in between ---- */
@@ -140,8 +130,8 @@ expect_query(struct script *script, unsigned cluster, const char *signals)
                        slice_text(signals)));
 }
 
-static void
-play_same_id_signals(struct script *script)
+SCRIPT_TEST(active_ids, signals_with_start_in_two_clusters_leave_one_run_that_has_both,
+            active_play(2, body), "G-022")
 {
     const char *first, *second;
     script_part(script);
@@ -169,14 +159,9 @@ play_same_id_signals(struct script *script)
     active_expect_written(script_history(script, 0, "wf", second), 0, 1);
 }
 
-TEST(active_ids, signals_with_start_in_two_clusters_leave_one_run_that_has_both, "G-022")
-{
-    active_play(2, play_same_id_signals);
-}
-
 /* The second one comes when the first is known: it goes to where that run is. */
-static void
-play_same_id_later(struct script *script)
+SCRIPT_TEST(active_ids, a_signal_with_start_goes_to_the_run_that_is_open, active_play(2, body),
+            "G-023", "G-050")
 {
     const char *first, *second;
     EXPECT_OK(active_signal_with_start(script, 0, active_start_request(script, "wf", "region0"),
@@ -195,11 +180,6 @@ play_same_id_later(struct script *script)
     EXPECT_OK(script_complete(script, 0, task, &end, 1));
     script_expect_same(script, "wf");
     active_expect_written(script_history(script, 1, "wf", ""), 0, 0);
-}
-
-TEST(active_ids, a_signal_with_start_goes_to_the_run_that_is_open, "G-023", "G-050")
-{
-    active_play(2, play_same_id_later);
 }
 
 /* --- starts that end the open run ---- */
@@ -256,33 +236,23 @@ play_terminate(struct script *script, start_function *start)
     active_expect_written(script_history(script, 0, "wf1", third), 0, 1);
 }
 
-static void
-play_terminate_start(struct script *script)
+SCRIPT_TEST(active_ids, a_start_ends_the_open_run_if_both_are_active_in_one_cluster,
+            active_play(2, body), "G-024")
 {
     play_terminate(script, script_try_start);
 }
 
-static void
-play_terminate_signal(struct script *script)
+SCRIPT_TEST(active_ids, a_signal_with_start_ends_the_open_run_in_one_cluster_too,
+            active_play(2, body), "G-025")
 {
     play_terminate(script, with_signal);
-}
-
-TEST(active_ids, a_start_ends_the_open_run_if_both_are_active_in_one_cluster, "G-024")
-{
-    active_play(2, play_terminate_start);
-}
-
-TEST(active_ids, a_signal_with_start_ends_the_open_run_in_one_cluster_too, "G-025")
-{
-    active_play(2, play_terminate_signal);
 }
 
 /* --- what other clusters are told ---- */
 
 /* Without forwarding, to see who says what. */
-static void
-play_same_policy(struct script *script)
+SCRIPT_TEST(active_ids, a_start_of_the_same_policy_is_sent_to_where_it_is_active,
+            active_play_unforwarded(2, body), "G-026", "G-053")
 {
     const char *run_id;
     active_start(script, 0, "wf1", "region0");
@@ -309,25 +279,15 @@ play_same_policy(struct script *script)
     EXPECT_KIND(err, ERR_ALREADY_STARTED);
 }
 
-TEST(active_ids, a_start_of_the_same_policy_is_sent_to_where_it_is_active, "G-026", "G-053")
-{
-    active_play_unforwarded(2, play_same_policy);
-}
-
 /* It comes to where the run is, and is told there that it runs. */
-static void
-play_same_policy_forwarded(struct script *script)
+SCRIPT_TEST(active_ids, a_start_of_the_same_policy_is_refused_where_the_run_is,
+            active_play(2, body), "G-026")
 {
     const char *run_id;
     active_start(script, 0, "wf1", "region0");
     struct error *err =
         script_try_start(script, 1, active_start_request(script, "wf1", "region0"), &run_id);
     EXPECT_KIND(err, ERR_ALREADY_STARTED);
-}
-
-TEST(active_ids, a_start_of_the_same_policy_is_refused_where_the_run_is, "G-026")
-{
-    active_play(2, play_same_policy_forwarded);
 }
 
 /* --- after a failover ---- */
@@ -390,8 +350,8 @@ TEST(active_ids, an_open_run_keeps_its_id_when_its_region_moves, "G-027")
 
 /* A closed run of a region with a high version is followed by one with a low one, and the other way
  * round: all clusters agree on who has the id. */
-static void
-play_chain(struct script *script)
+SCRIPT_TEST(active_ids, an_id_goes_from_region_to_region_whatever_their_versions,
+            active_play(2, body))
 {
     static const char *const regions[] = {"region1", "region0", "region1", NULL, "region0"};
     static const unsigned homes[] = {1, 0, 1, 0, 0};
@@ -414,9 +374,4 @@ play_chain(struct script *script)
             script_describe(script, 1, "wf1")->workflow_execution_info->workflow_execution->run_id,
             run_id);
     }
-}
-
-TEST(active_ids, an_id_goes_from_region_to_region_whatever_their_versions)
-{
-    active_play(2, play_chain);
 }

@@ -21,8 +21,8 @@ poll_at_once(struct script *script, unsigned cluster, const char *id)
 
 /* wf1 waits for a timer when its region goes, wf2 has its first decision pending, wf3 was started
  * with a delay before, wf4 is started afterwards in the old cluster. */
-static void
-play_regional_failover(struct script *script)
+SCRIPT_TEST(active_moves, workflows_of_a_region_finish_in_the_cluster_that_it_goes_to,
+            active_play(2, body), "G-031")
 {
     active_start(script, 0, "wf1", "region0");
     API(Decision) *timer = script_start_timer(script, 20), *end = script_complete_workflow(script);
@@ -58,14 +58,9 @@ play_regional_failover(struct script *script)
     }
 }
 
-TEST(active_moves, workflows_of_a_region_finish_in_the_cluster_that_it_goes_to, "G-031")
-{
-    active_play(2, play_regional_failover);
-}
-
 /* A decision that a worker of the old cluster has begun does not keep the new one waiting. */
-static void
-play_started_decision(struct script *script)
+SCRIPT_TEST(active_moves, nobody_waits_for_the_timeout_of_a_decision_begun_elsewhere,
+            active_play(2, body), "G-055", "G-037")
 {
     active_start(script, 0, "w", "region0");
     API(PollForDecisionTaskResponse) *old = script_poll(script, 0, WITHIN);
@@ -80,15 +75,10 @@ play_started_decision(struct script *script)
     script_expect_same(script, "w");
 }
 
-TEST(active_moves, nobody_waits_for_the_timeout_of_a_decision_begun_elsewhere, "G-055", "G-037")
-{
-    active_play(2, play_started_decision);
-}
-
 /* --- activities ---- */
 
-static void
-play_activity(struct script *script)
+SCRIPT_TEST(active_moves, an_activity_that_waits_is_given_out_where_its_workflow_goes,
+            active_play(2, body), "G-031", "G-055")
 {
     active_start(script, 0, "w", "region0");
     API(Decision) *activity = script_schedule_activity(script, false);
@@ -109,18 +99,13 @@ play_activity(struct script *script)
     active_expect_written(script_history(script, 0, "w", ""), 5, 1);
 }
 
-TEST(active_moves, an_activity_that_waits_is_given_out_where_its_workflow_goes, "G-031", "G-055")
-{
-    active_play(2, play_activity);
-}
-
 /* --- a wave, and those that stay ---- */
 
 #define WAVE 30
 
 /* Of every region, and of none, there are runs with a decision that a worker has begun. */
-static void
-play_wave(struct script *script)
+SCRIPT_TEST(active_moves, a_wave_of_tasks_goes_with_its_region_and_others_are_not_touched,
+            active_play(2, body), "G-037", "G-028")
 {
     const struct {
         const char *id, *region;
@@ -164,16 +149,9 @@ play_wave(struct script *script)
     }
 }
 
-TEST(active_moves, a_wave_of_tasks_goes_with_its_region_and_others_are_not_touched, "G-037",
-     "G-028")
-{
-    active_play(2, play_wave);
-}
-
 /* --- the domain's own cluster moves ---- */
 
-static void
-play_default_moves(struct script *script)
+SCRIPT_TEST(active_moves, the_default_moves_without_the_regions, active_play(2, body), "G-036")
 {
     active_start(script, 0, "region", "region0");
     API(PollForDecisionTaskResponse) *begun = script_poll(script, 0, WITHIN);
@@ -190,15 +168,9 @@ play_default_moves(struct script *script)
     active_expect_written(script_history(script, 0, "default", ""), 2, 1);
 }
 
-TEST(active_moves, the_default_moves_without_the_regions, "G-036")
-{
-    active_play(2, play_default_moves);
-}
-
 /* --- schedules ---- */
 
-static void
-play_cron(struct script *script)
+SCRIPT_TEST(active_moves, schedules_go_on_where_their_region_goes, active_play(2, body), "G-032")
 {
     static const char *const ids[] = {"wf1", "wf2"}, *const regions[] = {"region0", "region1"};
     const char *run_id;
@@ -230,16 +202,10 @@ play_cron(struct script *script)
     EXPECT(script_poll(script, 0, NS_PER_S) == NULL);
 }
 
-TEST(active_moves, schedules_go_on_where_their_region_goes, "G-032")
-{
-    active_play(2, play_cron);
-}
-
 /* --- there and back ---- */
 
 /* Each time the version rises, also when the region comes back to where it was. */
-static void
-play_there_and_back(struct script *script)
+SCRIPT_TEST(active_moves, the_version_rises_with_every_move_and_only_then, active_play(3, body))
 {
     active_start(script, 0, "w", "region0");
     static const unsigned homes[] = {1, 2, 0, 1, 0};
@@ -266,16 +232,11 @@ play_there_and_back(struct script *script)
     }
 }
 
-TEST(active_moves, the_version_rises_with_every_move_and_only_then)
-{
-    active_play(3, play_there_and_back);
-}
-
 /* --- forwarding ---- */
 
 /* Each kind of call goes to where its workflow is, whichever cluster is asked. */
-static void
-play_forwarding(struct script *script)
+SCRIPT_TEST(active_moves, calls_go_to_where_their_workflow_is, active_play(2, body), "G-050",
+            "G-019")
 {
     const char *first = active_start(script, 0, "w", "region1"); /* by the request */
     script_await(script, 0, "w", 2);
@@ -308,11 +269,6 @@ play_forwarding(struct script *script)
     EXPECT_TEXT(err->message, "Workflow execution already completed.");
 }
 
-TEST(active_moves, calls_go_to_where_their_workflow_is, "G-050", "G-019")
-{
-    active_play(2, play_forwarding);
-}
-
 /* --- what is told of it ---- */
 
 /* A line of /metrics with this beginning, its value; -1: none. */
@@ -333,8 +289,7 @@ read_metric(struct script *script, unsigned cluster, const char *series)
 #define BY_WORKFLOW  "GetActiveClusterInfoByWorkflow"
 #define BY_CURRENT   "GetActiveClusterSelectionPolicyForCurrentWorkflow"
 
-static void
-play_metrics(struct script *script)
+SCRIPT_TEST(active_moves, looking_for_the_active_cluster_is_counted, active_play(2, body), "G-056")
 {
     const char *run_id;
     active_start(script, 0, "w", "region1");
@@ -351,11 +306,6 @@ play_metrics(struct script *script)
     long unknown = read_metric(script, 0, LOOKUP("failure", BY_WORKFLOW));
     EXPECT(found >= 2 && unknown >= 1); /* reading its history asks too */
     EXPECT_EQ(read_metric(script, 0, LOOKUP("request", BY_WORKFLOW)), found + unknown);
-}
-
-TEST(active_moves, looking_for_the_active_cluster_is_counted, "G-056")
-{
-    active_play(2, play_metrics);
 }
 
 /* --- a cluster that the domain does not have ---- */
@@ -416,8 +366,8 @@ remove_region(struct script *script, const char *region)
 }
 
 /* Nobody works on its workflows; nothing of them is lost, and they go on when it is back. */
-static void
-play_removed(struct script *script)
+SCRIPT_TEST(active_moves, workflows_of_an_attribute_that_is_gone_wait_for_it, active_play(2, body),
+            "G-020")
 {
     active_start(script, 1, "w", "region1");
     script_await(script, 0, "w", 2);
@@ -433,9 +383,4 @@ play_removed(struct script *script)
     active_end(script, 0, "w");
     script_expect_same(script, "w");
     active_expect_written(script_history(script, 1, "w", ""), 2, 0);
-}
-
-TEST(active_moves, workflows_of_an_attribute_that_is_gone_wait_for_it, "G-020")
-{
-    active_play(2, play_removed);
 }

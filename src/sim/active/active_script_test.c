@@ -6,8 +6,8 @@
 
 /* --- each in its own cluster ---- */
 
-static void
-play_two_homes(struct script *script)
+SCRIPT_TEST(active, each_workflow_is_worked_on_where_its_region_is_active, active_play(2, body),
+            "G-010", "G-016", "G-009")
 {
     active_start(script, 0, "wf1", "region0");
     active_start(script, 1, "wf2", "region1");
@@ -30,14 +30,9 @@ play_two_homes(struct script *script)
     EXPECT_TEXT(second->events[3]->decision_task_completed_event_attributes->identity, "decider1");
 }
 
-TEST(active, each_workflow_is_worked_on_where_its_region_is_active, "G-010", "G-016", "G-009")
-{
-    active_play(2, play_two_homes);
-}
-
 /* A task is given out in one cluster; the other one has it and keeps it. */
-static void
-play_passive(struct script *script)
+SCRIPT_TEST(active, no_other_cluster_gives_out_tasks_of_a_workflow, active_play(2, body), "G-054",
+            "G-055")
 {
     active_start(script, 0, "wf1", "region0");
     script_await(script, 1, "wf1", 2);
@@ -46,13 +41,7 @@ play_passive(struct script *script)
     active_end(script, 0, "wf1");
 }
 
-TEST(active, no_other_cluster_gives_out_tasks_of_a_workflow, "G-054", "G-055")
-{
-    active_play(2, play_passive);
-}
-
-static void
-play_default(struct script *script)
+SCRIPT_TEST(active, a_start_that_says_nothing_is_where_the_domain_is, active_play(2, body), "G-011")
 {
     active_start(script, 1, "w", NULL); /* goes on to cluster 0 */
     script_await(script, 1, "w", 2);
@@ -63,15 +52,10 @@ play_default(struct script *script)
     EXPECT_TEXT(active_region(history), "");
 }
 
-TEST(active, a_start_that_says_nothing_is_where_the_domain_is, "G-011")
-{
-    active_play(2, play_default);
-}
-
 /* --- regions that the group knows ---- */
 
-static void
-play_sticky(struct script *script)
+SCRIPT_TEST(active, where_there_are_regions_a_start_sticks_to_the_one_that_took_it,
+            active_play_regions(3, body), "G-064")
 {
     active_start(script, 1, "w", NULL);
     API(History) *history = script_await(script, 0, "w", 2);
@@ -94,15 +78,10 @@ play_sticky(struct script *script)
     EXPECT_TEXT(active_region(script_await(script, 0, "e", 2)), "region0");
 }
 
-TEST(active, where_there_are_regions_a_start_sticks_to_the_one_that_took_it, "G-064")
-{
-    active_play_regions(3, play_sticky);
-}
-
 /* Cluster 1's region is active in cluster 0 now: what cluster 1 takes is carried out there, and
  * stays of region 1. */
-static void
-play_chosen_before_forwarding(struct script *script)
+SCRIPT_TEST(active, who_takes_a_start_chooses_and_who_carries_it_out_does_not,
+            active_play_regions(2, body), "G-064")
 {
     active_move(script, "region1", 0);
     active_await_move(script, 1, "region1", 0);
@@ -116,15 +95,10 @@ play_chosen_before_forwarding(struct script *script)
     active_expect_written(script_history(script, 0, "w", ""), 2, 1);
 }
 
-TEST(active, who_takes_a_start_chooses_and_who_carries_it_out_does_not, "G-064")
-{
-    active_play_regions(2, play_chosen_before_forwarding);
-}
-
 /* --- what the domain has not ---- */
 
-static void
-play_unknown(struct script *script)
+SCRIPT_TEST(active, an_attribute_that_the_domain_has_not_starts_nothing, active_play(2, body),
+            "G-012")
 {
     const char *run_id;
     for (unsigned cluster = 0; cluster < 2; cluster++) {
@@ -140,11 +114,6 @@ play_unknown(struct script *script)
     }
     EXPECT(script_history(script, 0, "w", "") == NULL);
     EXPECT(script_history(script, 1, "w", "") == NULL);
-}
-
-TEST(active, an_attribute_that_the_domain_has_not_starts_nothing, "G-012")
-{
-    active_play(2, play_unknown);
 }
 
 static API(Decision) *
@@ -241,8 +210,8 @@ expect_seen(struct script *script, unsigned cluster, const char *id, const char 
     EXPECT_TEXT(active_region(script_history(script, cluster, id, "")), region);
 }
 
-static void
-play_stored(struct script *script)
+SCRIPT_TEST(active, what_a_run_belongs_to_is_stored_once_and_seen_everywhere, active_play(2, body),
+            "G-014")
 {
     active_start(script, 1, "w", "region1");
     script_await(script, 0, "w", 2);
@@ -253,11 +222,6 @@ play_stored(struct script *script)
     script_expect_same(script, "w");
     expect_seen(script, 0, "w", "region1");
     expect_seen(script, 1, "w", "region1");
-}
-
-TEST(active, what_a_run_belongs_to_is_stored_once_and_seen_everywhere, "G-014")
-{
-    active_play(2, play_stored);
 }
 
 /* The current run is another one than this; both clusters have it, of region 1. */
@@ -389,14 +353,9 @@ play_child_in(struct script *script, unsigned cluster, const char *region)
     }
 }
 
-static void
-play_children(struct script *script)
+SCRIPT_TEST(active, parent_and_child_run_in_the_cluster_of_the_parent, active_play(2, body),
+            "G-017", "G-015")
 {
     play_child_in(script, 0, "region0");
     play_child_in(script, 1, "region1");
-}
-
-TEST(active, parent_and_child_run_in_the_cluster_of_the_parent, "G-017", "G-015")
-{
-    active_play(2, play_children);
 }

@@ -119,6 +119,10 @@ run_forward(struct forward_fixture *forward_fixture, unsigned clusters,
     sim_close(&forward_fixture->sim);
 }
 
+#define FORWARD_TEST(suite, title, clusters, ...)                                                  \
+    TEST_IN(suite, title, struct forward_fixture *forward_fixture,                                 \
+            run_forward(&(struct forward_fixture){0}, clusters, body), ##__VA_ARGS__)
+
 /* --- calls ---- */
 
 static API(WorkflowExecution) *
@@ -212,8 +216,7 @@ lose_active(struct sim *sim)
 
 /* --- selected calls ---- */
 
-static void
-selected_calls(struct forward_fixture *forward_fixture)
+FORWARD_TEST(forward, clients_calls_are_carried_out_where_the_domain_is_active, 2, "G-043", "D-026")
 {
     register_domain(forward_fixture, NULL, 0);
     EXPECT_OK(try_start(forward_fixture, "wf"));
@@ -243,14 +246,8 @@ selected_calls(struct forward_fixture *forward_fixture)
     EXPECT_EQ(events, 5);
 }
 
-TEST(forward, clients_calls_are_carried_out_where_the_domain_is_active, "G-043", "D-026")
-{
-    run_forward(&(struct forward_fixture){0}, 2, selected_calls);
-}
-
 /* A worker of the other cluster has the task; its answers come to this one. */
-static void
-activity_answers(struct forward_fixture *forward_fixture)
+FORWARD_TEST(forward, answers_of_activities_go_on_and_answers_of_decisions_do_not, 2, "G-044")
 {
     register_domain(forward_fixture, NULL, 0);
     EXPECT_OK(try_start(forward_fixture, "wf"));
@@ -273,11 +270,6 @@ activity_answers(struct forward_fixture *forward_fixture)
                        .task_token = task->task_token),
                NULL);
     EXPECT(err != NULL);
-}
-
-TEST(forward, answers_of_activities_go_on_and_answers_of_decisions_do_not, "G-044")
-{
-    run_forward(&(struct forward_fixture){0}, 2, activity_answers);
 }
 
 static void
@@ -304,8 +296,8 @@ TEST(forward, the_first_list_of_selected_calls_is_without_workers)
 
 /* --- what stays here ---- */
 
-static void
-local_calls(struct forward_fixture *forward_fixture)
+FORWARD_TEST(forward, polls_lists_domains_and_health_are_answered_here, 2, "G-045", "G-046",
+             "E-040")
 {
     register_domain(forward_fixture, NULL, 0);
     EXPECT_OK(try_start(forward_fixture, "wf"));
@@ -327,15 +319,9 @@ local_calls(struct forward_fixture *forward_fixture)
         SEND(forward_fixture, API_NEW(forward_fixture->arena, get_cluster_info_request), &answer));
 }
 
-TEST(forward, polls_lists_domains_and_health_are_answered_here, "G-045", "G-046", "E-040")
-{
-    run_forward(&(struct forward_fixture){0}, 2, local_calls);
-}
-
 /* --- strong reads ---- */
 
-static void
-strong_reads(struct forward_fixture *forward_fixture)
+FORWARD_TEST(forward, strong_reads_are_answered_where_the_domain_is_active, 2, "G-047", "A-236")
 {
     register_domain(forward_fixture, NULL, 0);
     EXPECT_OK(try_start(forward_fixture, "wf"));
@@ -362,11 +348,6 @@ strong_reads(struct forward_fixture *forward_fixture)
     forward_fixture->call.host = 1;
     EXPECT_OK(try_history(forward_fixture, "wf", false, &history));
     EXPECT_EQ(history->n_events, 4);
-}
-
-TEST(forward, strong_reads_are_answered_where_the_domain_is_active, "G-047", "A-236")
-{
-    run_forward(&(struct forward_fixture){0}, 2, strong_reads);
 }
 
 /* --- who answers queries ---- */
@@ -458,8 +439,7 @@ count_signals(const API(History) *history)
 }
 
 /* All calls come to cluster1, where the domain is passive; each cluster has a worker. */
-static void
-redirected(struct forward_fixture *forward_fixture)
+FORWARD_TEST(forward, a_passive_cluster_passes_starts_on_and_its_worker_answers_queries, 2, "E-027")
 {
     register_domain(forward_fixture, NULL, 0);
     struct query_worker workers[2] = {{.forward_fixture = forward_fixture, .cluster = 0},
@@ -485,14 +465,8 @@ redirected(struct forward_fixture *forward_fixture)
     }
 }
 
-TEST(forward, a_passive_cluster_passes_starts_on_and_its_worker_answers_queries, "E-027")
-{
-    run_forward(&(struct forward_fixture){0}, 2, redirected);
-}
-
 /* A query comes to cluster1, where the domain is passive and nobody polls. */
-static void
-worker_elsewhere(struct forward_fixture *forward_fixture)
+FORWARD_TEST(forward, a_query_is_answered_where_its_workers_are, 2)
 {
     register_domain(forward_fixture, NULL, 0);
     struct query_worker worker = {.forward_fixture = forward_fixture, .cluster = 0};
@@ -507,15 +481,9 @@ worker_elsewhere(struct forward_fixture *forward_fixture)
         forward_sleep(forward_fixture, 100 * NS_PER_MS);
 }
 
-TEST(forward, a_query_is_answered_where_its_workers_are)
-{
-    run_forward(&(struct forward_fixture){0}, 2, worker_elsewhere);
-}
-
 /* --- no circles, no hanging ---- */
 
-static void
-no_circles(struct forward_fixture *forward_fixture)
+FORWARD_TEST(forward, a_call_that_was_forwarded_is_not_forwarded_again, 2, "E-039")
 {
     register_domain(forward_fixture, NULL, 0);
     const struct call_header from = {SLICE_LITERAL("cadence-forwarding-cluster"),
@@ -533,13 +501,7 @@ no_circles(struct forward_fixture *forward_fixture)
     EXPECT_TEXT(detail->current_cluster, "cluster1");
 }
 
-TEST(forward, a_call_that_was_forwarded_is_not_forwarded_again, "E-039")
-{
-    run_forward(&(struct forward_fixture){0}, 2, no_circles);
-}
-
-static void
-no_hanging(struct forward_fixture *forward_fixture)
+FORWARD_TEST(forward, a_cluster_that_is_away_is_an_error_that_may_be_tried_again, 2)
 {
     register_domain(forward_fixture, NULL, 0);
     EXPECT_OK(try_start(forward_fixture, "wf"));
@@ -551,11 +513,6 @@ no_hanging(struct forward_fixture *forward_fixture)
     EXPECT_KIND(err, ERR_UNAVAILABLE);
     EXPECT(strstr(err->message, "cluster0") != NULL);
     EXPECT(clock_monotonic() - began < 5 * NS_PER_S);
-}
-
-TEST(forward, a_cluster_that_is_away_is_an_error_that_may_be_tried_again)
-{
-    run_forward(&(struct forward_fixture){0}, 2, no_hanging);
 }
 
 /* --- a cluster that knows better ---- */
@@ -575,8 +532,7 @@ heal(struct sim *sim)
     world_heal(sim->world, sim->hosts[2].host, sim->hosts[1].host);
 }
 
-static void
-moved_elsewhere(struct forward_fixture *forward_fixture)
+FORWARD_TEST(forward, what_the_other_cluster_says_is_followed_once, 3, "G-048")
 {
     register_domain(forward_fixture, NULL, 0);
     forward_harm(forward_fixture, cut_off_source);
@@ -592,11 +548,6 @@ moved_elsewhere(struct forward_fixture *forward_fixture)
     EXPECT_OK(try_start(forward_fixture, "wf"));
     size_t events;
     EXPECT_EQ(writer_at(forward_fixture, 2, "wf", &events), 2);
-}
-
-TEST(forward, what_the_other_cluster_says_is_followed_once, "G-048")
-{
-    run_forward(&(struct forward_fixture){0}, 3, moved_elsewhere);
 }
 
 /* --- policies and switches ---- */
@@ -657,8 +608,7 @@ TEST(forward, with_all_apis_towards_another_cluster_only_the_selected_go_on)
 
 /* --- attributes ---- */
 
-static void
-by_attribute(struct forward_fixture *forward_fixture)
+FORWARD_TEST(forward, a_start_goes_where_the_attribute_that_it_names_is_active, 3)
 {
     static const struct load_attribute attributes[] = {{"city", "oslo", "cluster1"},
                                                        {"city", "rome", "cluster2"}};
@@ -679,15 +629,9 @@ by_attribute(struct forward_fixture *forward_fixture)
     }
 }
 
-TEST(forward, a_start_goes_where_the_attribute_that_it_names_is_active)
-{
-    run_forward(&(struct forward_fixture){0}, 3, by_attribute);
-}
-
 /* --- headers ---- */
 
-static void
-headers_go_along(struct forward_fixture *forward_fixture)
+FORWARD_TEST(forward, a_call_goes_on_with_its_headers, 2, "G-052")
 {
     register_domain(forward_fixture, NULL, 0);
     const struct call_header group = {SLICE_LITERAL("cadence-client-isolation-group"),
@@ -701,9 +645,4 @@ headers_go_along(struct forward_fixture *forward_fixture)
         history->events[0]->workflow_execution_started_event_attributes;
     EXPECT_EQ(started->n_partition_config, 1);
     EXPECT_TEXT(started->partition_config[0]->value, "zone-7");
-}
-
-TEST(forward, a_call_goes_on_with_its_headers, "G-052")
-{
-    run_forward(&(struct forward_fixture){0}, 2, headers_go_along);
 }

@@ -36,8 +36,8 @@ end_all(struct script *script, unsigned cluster)
 }
 
 /* The parent is of ann, in region0; the child of bob, in region1: it runs there. */
-static void
-play_other_entity(struct script *script)
+SCRIPT_TEST(entity_child, a_child_belongs_to_the_entity_that_its_header_names,
+            active_play_regions(2, body), "G-061")
 {
     entity_place(script, 0, "user", "ann", "region0");
     entity_place(script, 0, "user", "bob", "region1");
@@ -69,14 +69,9 @@ play_other_entity(struct script *script)
     script_expect_same(script, "parent");
 }
 
-TEST(entity_child, a_child_belongs_to_the_entity_that_its_header_names, "G-061")
-{
-    active_play_regions(2, play_other_entity);
-}
-
 /* With one of the two fields the child says nothing: it is of its parent's entity. */
-static void
-play_one_field(struct script *script)
+SCRIPT_TEST(entity_child, a_child_with_one_field_of_the_two_is_of_its_parents_entity,
+            active_play_regions(2, body))
 {
     entity_place(script, 0, "user", "ann", "region0");
     entity_start(script, 0, "parent", "ann");
@@ -95,14 +90,8 @@ play_one_field(struct script *script)
            strstr(ended, "parent") != NULL);
 }
 
-TEST(entity_child, a_child_with_one_field_of_the_two_is_of_its_parents_entity)
-{
-    active_play_regions(2, play_one_field);
-}
-
 /* Unknown users are created in the region of the cluster that decides. */
-static void
-play_made(struct script *script)
+SCRIPT_TEST(entity_child, an_unknown_user_is_made_where_its_parent_is, active_play_regions(2, body))
 {
     entity_place(script, 0, "user", "ann", "region1");
     entity_start(script, 0, "parent", "ann");
@@ -112,11 +101,6 @@ play_made(struct script *script)
     EXPECT_TEXT(entity_of(script, 1, "child")->name, "zoe");
     EXPECT_TEXT(entity_get(script, 0, "user", "zoe")->entity->region, "region1");
     EXPECT_TEXT(entity_get(script, 0, "user", "zoe")->entity->writer, "start");
-}
-
-TEST(entity_child, an_unknown_user_is_made_where_its_parent_is)
-{
-    active_play_regions(2, play_made);
 }
 
 /* The decision fails and says why, and nothing is started; the next one may be right.
@@ -174,8 +158,7 @@ TEST(entity_child, a_source_or_key_that_is_not_known_fails_the_decision)
 }
 
 /* Both a policy and a header: the policy counts, as at a start. */
-static void
-play_policy_first(struct script *script)
+SCRIPT_TEST(entity_child, a_policy_counts_more_than_a_header, active_play_regions(2, body))
 {
     entity_place(script, 0, "user", "ann", "region0");
     entity_start(script, 0, "parent", "ann");
@@ -187,14 +170,9 @@ play_policy_first(struct script *script)
     EXPECT_TEXT(entity_of(script, 1, "child")->scope, "region");
 }
 
-TEST(entity_child, a_policy_counts_more_than_a_header)
-{
-    active_play_regions(2, play_policy_first);
-}
-
 /* A run of ann goes on as a new one whose header names bob: it is of ann, and moves with her. */
-static void
-play_continued(struct script *script)
+SCRIPT_TEST(entity_child, a_run_that_goes_on_as_a_new_one_stays_with_its_entity,
+            active_play_regions(2, body))
 {
     entity_place(script, 0, "user", "ann", "region0");
     entity_place(script, 0, "user", "bob", "region1");
@@ -209,9 +187,4 @@ play_continued(struct script *script)
     active_end(script, 1, "w");
     active_expect_closed(script, 0, "w", NULL, CLOSE(COMPLETED));
     EXPECT_TEXT(entity_of(script, 0, "w")->name, "ann");
-}
-
-TEST(entity_child, a_run_that_goes_on_as_a_new_one_stays_with_its_entity)
-{
-    active_play_regions(2, play_continued);
 }

@@ -19,8 +19,7 @@ start_for(struct script *script, const char *id, const char *bytes, size_t lengt
 }
 #define START_FOR(script, id, text) start_for((script), (id), (text), sizeof(text) - 1)
 
-static void
-play_keys(struct script *script)
+SCRIPT_TEST(entity_keys, a_key_is_taken_whole_or_refused, active_play_regions(2, body))
 {
     static const struct {
         const char *sent, *taken;
@@ -50,14 +49,9 @@ play_keys(struct script *script)
     EXPECT(entity_get(script, 0, "user", "abc") == NULL);
 }
 
-TEST(entity_keys, a_key_is_taken_whole_or_refused)
-{
-    active_play_regions(2, play_keys);
-}
-
 /* In a decision: it fails with the same words. */
-static void
-play_child_key(struct script *script)
+SCRIPT_TEST(entity_keys, a_child_whose_key_cannot_be_one_fails_its_decision,
+            active_play_regions(2, body))
 {
     script_start(script, 0, "parent");
     API(Decision) *child = active_start_child(script, "child", NULL);
@@ -72,14 +66,9 @@ play_child_key(struct script *script)
     EXPECT(script_history(script, 0, "child", "") == NULL);
 }
 
-TEST(entity_keys, a_child_whose_key_cannot_be_one_fails_its_decision)
-{
-    active_play_regions(2, play_child_key);
-}
-
 /* What unknownKeys says holds for a policy as for a header, at the primary and elsewhere. */
-static void
-play_policy(struct script *script)
+SCRIPT_TEST(entity_keys, an_unknown_key_of_a_policy_is_made_or_refused_as_that_of_a_header,
+            active_play_regions(2, body), "G-061")
 {
     const char *run_id;
     for (unsigned cluster = 0; cluster < 2; cluster++) {
@@ -97,13 +86,8 @@ play_policy(struct script *script)
     }
 }
 
-TEST(entity_keys, an_unknown_key_of_a_policy_is_made_or_refused_as_that_of_a_header, "G-061")
-{
-    active_play_regions(2, play_policy);
-}
-
-static void
-play_undeclared(struct script *script)
+SCRIPT_TEST(entity_keys, an_entity_of_a_type_that_nobody_declared_is_refused,
+            active_play_regions(2, body))
 {
     for (unsigned cluster = 0; cluster < 2; cluster++) {
         struct error *err = script_call(
@@ -112,9 +96,4 @@ play_undeclared(struct script *script)
         EXPECT(strstr(err->message, "Type 'planet' is not one of entities.types") != NULL);
         EXPECT(entity_get(script, cluster, "planet", "mars") == NULL);
     }
-}
-
-TEST(entity_keys, an_entity_of_a_type_that_nobody_declared_is_refused)
-{
-    active_play_regions(2, play_undeclared);
 }

@@ -8,8 +8,8 @@
 
 /* --- starting ---- */
 
-static void
-play_starts(struct script *script)
+SCRIPT_TEST(entity_script, a_start_belongs_to_the_entity_that_its_header_names,
+            active_play_regions(2, body), "G-061")
 {
     entity_place(script, 0, "user", "ann", "region1");
     entity_start(script, 0, "w-ann", "ann"); /* goes on to cluster1, where region1 is */
@@ -32,14 +32,9 @@ play_starts(struct script *script)
     EXPECT(script_history(script, 1, "w", "") == NULL);
 }
 
-TEST(entity_script, a_start_belongs_to_the_entity_that_its_header_names, "G-061")
-{
-    active_play_regions(2, play_starts);
-}
-
 /* A start that is accepted now and done later, with the same header. */
-static void
-play_later(struct script *script)
+SCRIPT_TEST(entity_script, a_start_that_is_done_later_belongs_to_its_entity,
+            active_play_regions(2, body), "G-061")
 {
     ADMIN(UpdateDomainAsyncWorkflowConfiguratonRequest) *enabling = ADMIN_NEW(
         script->arena, update_domain_async_workflow_configuraton_request, .domain = SCRIPT_DOMAIN,
@@ -61,14 +56,9 @@ play_later(struct script *script)
     EXPECT_KIND(script_call(script, 0, request, NULL), ERR_BAD_REQUEST);
 }
 
-TEST(entity_script, a_start_that_is_done_later_belongs_to_its_entity, "G-061")
-{
-    active_play_regions(2, play_later);
-}
-
 /* One field alone does not count: the run belongs to the region of the cluster that took it. */
-static void
-play_one_field(struct script *script)
+SCRIPT_TEST(entity_script, only_one_field_of_the_two_counts_as_none, active_play_regions(2, body),
+            "G-061")
 {
     const char *run_id;
     EXPECT_OK(script_try_start(script, 1, entity_request(script, "a", SOURCE, NULL), &run_id));
@@ -81,13 +71,8 @@ play_one_field(struct script *script)
     EXPECT(entity_get(script, 0, "user", "ann") == NULL);
 }
 
-TEST(entity_script, only_one_field_of_the_two_counts_as_none, "G-061")
-{
-    active_play_regions(2, play_one_field);
-}
-
-static void
-play_created(struct script *script)
+SCRIPT_TEST(entity_script, an_unknown_user_is_made_in_the_region_of_the_cluster_that_was_asked,
+            active_play_regions(2, body), "G-061")
 {
     entity_start(script, 1, "w", "zoe"); /* nobody knows her: she is where she came from */
     active_end(script, 1, "w");
@@ -100,15 +85,10 @@ play_created(struct script *script)
               zoe->entity->failover_version);
 }
 
-TEST(entity_script, an_unknown_user_is_made_in_the_region_of_the_cluster_that_was_asked, "G-061")
-{
-    active_play_regions(2, play_created);
-}
-
 /* Three clusters: the one that was asked, the one that carries it out, the primary that wrote the
  * row a moment ago. */
-static void
-play_fresh_row(struct script *script)
+SCRIPT_TEST(entity_script, a_start_does_not_wait_for_its_row_to_be_replicated,
+            active_play_regions(3, body))
 {
     for (int i = 0; i < 10; i++) {
         const char *key = arena_format(script->arena, "user-%d", i);
@@ -119,13 +99,8 @@ play_fresh_row(struct script *script)
     }
 }
 
-TEST(entity_script, a_start_does_not_wait_for_its_row_to_be_replicated)
-{
-    active_play_regions(3, play_fresh_row);
-}
-
-static void
-play_parted(struct script *script)
+SCRIPT_TEST(entity_script, known_users_are_served_while_the_primary_is_away,
+            active_play_regions(2, body))
 {
     entity_place(script, 0, "user", "ann", "region1");
     EXPECT(entity_get(script, 0, "user", "ann") != NULL);
@@ -146,17 +121,12 @@ play_parted(struct script *script)
     active_end(script, 1, "unknown");
 }
 
-TEST(entity_script, known_users_are_served_while_the_primary_is_away)
-{
-    active_play_regions(2, play_parted);
-}
-
 /* --- moving ---- */
 
 /* Scenario 3 of the design: seattle goes from us-west (region0) to us-east (region1); boston and
  * the map of the domain stay. */
-static void
-play_move(struct script *script)
+SCRIPT_TEST(entity_script, workflows_of_an_entity_move_with_it_at_once_and_no_others,
+            active_play_regions(2, body), "G-041")
 {
     entity_place(script, 0, "city", "seattle", "region0");
     entity_place(script, 0, "city", "portland", "region0");
@@ -194,14 +164,9 @@ play_move(struct script *script)
     active_expect_written(script_history(script, 1, "portland", ""), 0, 0);
 }
 
-TEST(entity_script, workflows_of_an_entity_move_with_it_at_once_and_no_others, "G-041")
-{
-    active_play_regions(2, play_move);
-}
-
 /* There and back, with the region moving in between: each time the versions rise. */
-static void
-play_both_move(struct script *script)
+SCRIPT_TEST(entity_script, rows_and_regions_that_move_by_turns_give_rising_versions,
+            active_play_regions(2, body))
 {
     entity_place(script, 0, "city", "seattle", "region0");
     const char *run_id;
@@ -230,13 +195,8 @@ play_both_move(struct script *script)
     EXPECT_EQ(changes, 2);
 }
 
-TEST(entity_script, rows_and_regions_that_move_by_turns_give_rising_versions)
-{
-    active_play_regions(2, play_both_move);
-}
-
-static void
-play_deleted(struct script *script)
+SCRIPT_TEST(entity_script, workflows_of_a_deleted_entity_go_on_and_no_new_ones_begin,
+            active_play_regions(2, body))
 {
     const char *run_id;
     entity_place(script, 0, "city", "seattle", "region1");
@@ -264,14 +224,9 @@ play_deleted(struct script *script)
     active_end(script, 0, "v");
 }
 
-TEST(entity_script, workflows_of_a_deleted_entity_go_on_and_no_new_ones_begin)
-{
-    active_play_regions(2, play_deleted);
-}
-
 /* Workflows of a deleted entity can be signalled in every way, and may have children. */
-static void
-play_deleted_goes_on(struct script *script)
+SCRIPT_TEST(entity_script, workflows_of_a_deleted_entity_are_signalled_and_have_children,
+            active_play_regions(2, body))
 {
     const char *run_id, *signalled;
     entity_place(script, 0, "city", "seattle", "region1");
@@ -288,14 +243,8 @@ play_deleted_goes_on(struct script *script)
     EXPECT_TEXT(entity_of(script, 1, "child")->name, "seattle");
 }
 
-TEST(entity_script, workflows_of_a_deleted_entity_are_signalled_and_have_children)
-{
-    active_play_regions(2, play_deleted_goes_on);
-}
-
 /* Children belong to what their parent does. */
-static void
-play_child(struct script *script)
+SCRIPT_TEST(entity_script, a_child_follows_the_entity_of_its_parent, active_play_regions(2, body))
 {
     entity_place(script, 0, "city", "seattle", "region0");
     const char *run_id;
@@ -323,9 +272,4 @@ play_child(struct script *script)
         API(Decision) *end = script_complete_workflow(script);
         EXPECT_OK(script_complete(script, 1, task, &end, 1));
     }
-}
-
-TEST(entity_script, a_child_follows_the_entity_of_its_parent)
-{
-    active_play_regions(2, play_child);
 }

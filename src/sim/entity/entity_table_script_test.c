@@ -4,8 +4,8 @@
 
 #include "sim/entity/entity_script.h"
 
-static void
-play_listed(struct script *script)
+SCRIPT_TEST(entity_table, the_rows_of_domains_are_listed_with_the_others,
+            active_play_regions(2, body), "G-061")
 {
     entity_place(script, 0, "user", "ann", "region1");
     STORE_API(ListEntitiesRequest) *request = STORE_API_NEW(script->arena, list_entities_request);
@@ -27,11 +27,6 @@ play_listed(struct script *script)
     EXPECT_TEXT(all->entities[0]->region, "region1"); /* it is disabled: its workflows are there */
     request->type = "user";
     EXPECT_OK(script_call(script, 1, request, &answer));
-}
-
-TEST(entity_table, the_rows_of_domains_are_listed_with_the_others, "G-061")
-{
-    active_play_regions(2, play_listed);
 }
 
 /* The rows {domain}.{region} that a cluster lists. */
@@ -64,8 +59,8 @@ await_rows(struct script *script, const char *domain, const char *wanted)
 }
 
 /* They come with a domain, change with it, and go with it, in every cluster. */
-static void
-play_rows_of_domain(struct script *script)
+SCRIPT_TEST(entity_table, the_rows_of_a_domain_come_change_and_go_with_it,
+            active_play_regions(2, body), "G-061")
 {
     static const struct load_attribute all[] = {{"region", "region0", "cluster0"},
                                                 {"region", "region1", "cluster1"}};
@@ -85,11 +80,6 @@ play_rows_of_domain(struct script *script)
     EXPECT_OK(load_delete(&call, "short"));
     await_rows(script, "short", "");
     await_rows(script, "flows", "flows.region0:region0 flows.region1:region1 ");
-}
-
-TEST(entity_table, the_rows_of_a_domain_come_change_and_go_with_it, "G-061")
-{
-    active_play_regions(2, play_rows_of_domain);
 }
 
 /* A start that would make one row too many says why, and starts nothing. */
@@ -119,17 +109,12 @@ TEST(entity_table, a_start_for_one_entity_too_many_is_refused_and_says_so, "G-06
 }
 
 /* What needs the primary is refused while it is away, and the error names it. */
-static void
-play_unwritable(struct script *script)
+SCRIPT_TEST(entity_table, nobody_writes_rows_while_the_primary_is_away,
+            active_play_regions(2, body))
 {
     script_part(script);
     struct error *err =
         script_call(script, 1, entity_set_request(script->arena, "user", "ann", "region1"), NULL);
     EXPECT(err != NULL && (err->kind == ERR_UNAVAILABLE || err->kind == ERR_DEADLINE));
     script_heal(script);
-}
-
-TEST(entity_table, nobody_writes_rows_while_the_primary_is_away)
-{
-    active_play_regions(2, play_unwritable);
 }

@@ -59,8 +59,9 @@ complete_child_tree(struct script *script)
 
 /* Everything that a client may do, at every cluster; and children, of a parent that says nothing
  * and of one that names the entity itself. */
-static void
-play_goes_on(struct script *script)
+SCRIPT_TEST(entity_unresolved,
+            workflows_stay_where_they_were_and_are_signalled_terminated_and_have_children,
+            active_play_regions(3, body))
 {
     const char *run_id;
     begin(script, "w");
@@ -100,15 +101,10 @@ play_goes_on(struct script *script)
     script_expect_same(script, "plain");
 }
 
-TEST(entity_unresolved,
-     workflows_stay_where_they_were_and_are_signalled_terminated_and_have_children)
-{
-    active_play_regions(3, play_goes_on);
-}
-
 /* It comes back to a region that the domain has: the version has risen. */
-static void
-play_comes_back(struct script *script)
+SCRIPT_TEST(entity_unresolved,
+            an_entity_that_comes_back_takes_its_workflows_along_with_a_higher_version,
+            active_play_regions(3, body))
 {
     begin(script, "w");
     entity_place(script, 0, "city", "seattle", UNKNOWN_REGION);
@@ -126,14 +122,9 @@ play_comes_back(struct script *script)
     EXPECT_EQ(sim_group_of_version(history->events[history->n_events - 1]->version), 0);
 }
 
-TEST(entity_unresolved, an_entity_that_comes_back_takes_its_workflows_along_with_a_higher_version)
-{
-    active_play_regions(3, play_comes_back);
-}
-
 /* What was written in one cluster waits in the next one when the region becomes unknown. */
-static void
-play_rows_of_others(struct script *script)
+SCRIPT_TEST(entity_unresolved, what_another_cluster_scheduled_is_done_where_the_workflow_stays,
+            active_play_regions(3, body))
 {
     begin(script, "w");
     API(Decision) *activity = script_schedule_activity(script, false);
@@ -151,9 +142,4 @@ play_rows_of_others(struct script *script)
     EXPECT_OK(script_signal(script, 1, "w", "last"));
     active_end(script, 0, "w");
     script_expect_same(script, "w");
-}
-
-TEST(entity_unresolved, what_another_cluster_scheduled_is_done_where_the_workflow_stays)
-{
-    active_play_regions(3, play_rows_of_others);
 }

@@ -12,9 +12,9 @@
 static void
 fail_decision(struct script *script, unsigned cluster, const API(PollForDecisionTaskResponse) *task)
 {
-    API(RespondDecisionTaskFailedRequest) *request =
-        API_NEW(script->arena, respond_decision_task_failed_request, .task_token = task->task_token,
-                .cause = CAUSE(WORKFLOW_WORKER_UNHANDLED_FAILURE));
+    API(RespondDecisionTaskFailedRequest) *request = API_NEW(
+        script->arena, respond_decision_task_failed_request, .task_token = task->task_token);
+    request->cause = CAUSE(WORKFLOW_WORKER_UNHANDLED_FAILURE);
     EXPECT_OK(script_call(script, cluster, request, NULL));
 }
 
@@ -42,8 +42,8 @@ fail_attempts(struct script *script, unsigned cluster, int first, int count)
     return time;
 }
 
-static void
-play_bounded(struct script *script)
+SCRIPT_TEST(failing_script, a_worker_that_fails_at_once_gets_a_dozen_attempts_in_ten_minutes,
+            script_play(2, 0, body))
 {
     script_start(script, 0, "w");
     int64_t begun = clock_wall(), time = begun;
@@ -60,13 +60,7 @@ play_bounded(struct script *script)
     EXPECT(clock_wall() - time <= NS_PER_S);
 }
 
-TEST(failing_script, a_worker_that_fails_at_once_gets_a_dozen_attempts_in_ten_minutes)
-{
-    script_play(2, 0, play_bounded);
-}
-
-static void
-play_crash(struct script *script)
+SCRIPT_TEST(failing_script, a_pause_outlives_a_crash, script_play(2, 0, body))
 {
     script_start(script, 0, "w");
     int64_t failed = fail_attempts(script, 0, 0, 8), time;
@@ -80,14 +74,9 @@ play_crash(struct script *script)
     script_expect_same(script, "w");
 }
 
-TEST(failing_script, a_pause_outlives_a_crash)
-{
-    script_play(2, 0, play_crash);
-}
-
 /* A pause of minutes, in which the domain moves there and back. */
-static void
-play_moves(struct script *script)
+SCRIPT_TEST(failing_script, where_the_workflow_goes_on_it_begins_again_at_once,
+            script_play(2, 0, body))
 {
     script_start(script, 0, "w");
     fail_attempts(script, 0, 0, 11); /* the next one in 128 s */
@@ -104,9 +93,4 @@ play_moves(struct script *script)
     API(Decision) *end = script_complete_workflow(script);
     script_decide(script, 1, &end, 1);
     script_expect_same(script, "w");
-}
-
-TEST(failing_script, where_the_workflow_goes_on_it_begins_again_at_once)
-{
-    script_play(2, 0, play_moves);
 }

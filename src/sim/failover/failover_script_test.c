@@ -15,8 +15,8 @@ expect_last(const API(History) *history, int kind)
 
 /* --- a workflow begins in one cluster and ends in the other ---- */
 
-static void
-play_default(struct script *script)
+SCRIPT_TEST(failover_script, a_workflow_that_began_in_one_cluster_ends_in_the_next,
+            script_play(2, 0, body), "E-026", "E-029", "E-032")
 {
     script_start(script, 0, "w");
     script_decide(script, 0, NULL, 0);
@@ -32,16 +32,10 @@ play_default(struct script *script)
     script_expect_same(script, "w");
 }
 
-TEST(failover_script, a_workflow_that_began_in_one_cluster_ends_in_the_next, "E-026", "E-029",
-     "E-032")
-{
-    script_play(2, 0, play_default);
-}
-
 /* --- signals before and after ---- */
 
-static void
-play_signals(struct script *script)
+SCRIPT_TEST(failover_script, signals_before_and_after_a_failover_are_in_both_clusters,
+            script_play(2, 0, body), "E-034")
 {
     script_start(script, 0, "w");
     script_decide(script, 0, NULL, 0);
@@ -59,15 +53,10 @@ play_signals(struct script *script)
     script_expect_same(script, "w");
 }
 
-TEST(failover_script, signals_before_and_after_a_failover_are_in_both_clusters, "E-034")
-{
-    script_play(2, 0, play_signals);
-}
-
 /* --- the end replicates back ---- */
 
-static void
-play_terminate(struct script *script)
+SCRIPT_TEST(failover_script, a_termination_in_the_new_cluster_comes_back_with_all_it_says,
+            script_play(2, 0, body), "E-036")
 {
     script_start(script, 0, "w");
     script_await(script, 1, "w", 2);
@@ -89,15 +78,10 @@ play_terminate(struct script *script)
     EXPECT(slice_equal(presence_read_payload(end->details).bytes, slice_text("details")));
 }
 
-TEST(failover_script, a_termination_in_the_new_cluster_comes_back_with_all_it_says, "E-036")
-{
-    script_play(2, 0, play_terminate);
-}
-
 /* --- ids that were used are known ---- */
 
-static void
-play_reuse(struct script *script)
+SCRIPT_TEST(failover_script, the_new_cluster_knows_which_ids_were_used, script_play(2, 0, body),
+            "E-035")
 {
     script_start(script, 0, "w");
     API(Decision) *end = script_complete_workflow(script);
@@ -119,15 +103,10 @@ play_reuse(struct script *script)
     EXPECT_OK(script_try_start(script, 1, request, &run_id));
 }
 
-TEST(failover_script, the_new_cluster_knows_which_ids_were_used, "E-035")
-{
-    script_play(2, 0, play_reuse);
-}
-
 /* --- the passive cluster ---- */
 
-static void
-play_passive(struct script *script)
+SCRIPT_TEST(failover_script, a_passive_cluster_refuses_writes_and_hands_out_nothing,
+            script_play_unforwarded(2, body), "E-039", "E-040")
 {
     script_start(script, 0, "w");
     script_await(script, 1, "w", 2);
@@ -141,15 +120,10 @@ play_passive(struct script *script)
     EXPECT(script_poll(script, 0, WITHIN) != NULL);
 }
 
-TEST(failover_script, a_passive_cluster_refuses_writes_and_hands_out_nothing, "E-039", "E-040")
-{
-    script_play_unforwarded(2, play_passive);
-}
-
 /* --- continue as new, timers, schedules, retries ---- */
 
-static void
-play_timer(struct script *script)
+SCRIPT_TEST(failover_script, a_timer_that_began_in_one_cluster_fires_in_the_next,
+            script_play(2, 0, body), "E-037")
 {
     script_start(script, 0, "w");
     API(Decision) *timer = script_start_timer(script, 60);
@@ -165,13 +139,8 @@ play_timer(struct script *script)
     script_expect_same(script, "w");
 }
 
-TEST(failover_script, a_timer_that_began_in_one_cluster_fires_in_the_next, "E-037")
-{
-    script_play(2, 0, play_timer);
-}
-
-static void
-play_continue(struct script *script)
+SCRIPT_TEST(failover_script, a_run_that_was_continued_in_one_cluster_goes_on_in_the_next,
+            script_play(2, 0, body), "E-037")
 {
     script_start(script, 0, "w");
     script_await(script, 1, "w", 2);
@@ -190,13 +159,8 @@ play_continue(struct script *script)
            '\0');
 }
 
-TEST(failover_script, a_run_that_was_continued_in_one_cluster_goes_on_in_the_next, "E-037")
-{
-    script_play(2, 0, play_continue);
-}
-
-static void
-play_schedule(struct script *script)
+SCRIPT_TEST(failover_script, a_schedule_goes_on_in_the_next_cluster, script_play(2, 0, body),
+            "E-037")
 {
     const char *run_id;
     API(StartWorkflowExecutionRequest) *request = script_start_request(script, "w");
@@ -216,13 +180,8 @@ play_schedule(struct script *script)
                run_id) != 0);
 }
 
-TEST(failover_script, a_schedule_goes_on_in_the_next_cluster, "E-037")
-{
-    script_play(2, 0, play_schedule);
-}
-
-static void
-play_run_retry(struct script *script)
+SCRIPT_TEST(failover_script, a_run_is_tried_again_in_the_next_cluster, script_play(2, 0, body),
+            "E-037")
 {
     const char *run_id;
     API(StartWorkflowExecutionRequest) *request = script_start_request(script, "w");
@@ -244,17 +203,12 @@ play_run_retry(struct script *script)
     EXPECT_EQ(history->events[0]->workflow_execution_started_event_attributes->attempt, 1);
 }
 
-TEST(failover_script, a_run_is_tried_again_in_the_next_cluster, "E-037")
-{
-    script_play(2, 0, play_run_retry);
-}
-
 /* --- activities ---- */
 
 /* Attempt 0 fails with 45 s to wait; the domain moves; the new cluster knows that attempt 1 waits,
  * and sends it in time. */
-static void
-play_activity_retry(struct script *script)
+SCRIPT_TEST(failover_script, an_attempt_that_waits_is_sent_by_the_next_cluster,
+            script_play(2, 0, body), "E-030", "E-059")
 {
     script_start(script, 0, "w");
     API(Decision) *activity = script_schedule_activity(script, true);
@@ -286,15 +240,10 @@ play_activity_retry(struct script *script)
     script_expect_same(script, "w");
 }
 
-TEST(failover_script, an_attempt_that_waits_is_sent_by_the_next_cluster, "E-030", "E-059")
-{
-    script_play(2, 0, play_activity_retry);
-}
-
 /* An activity sends heartbeats in one cluster; then its worker is silent, the domain has moved, and
  * it is tried again there, with what the last heartbeat said. */
-static void
-play_heartbeat(struct script *script)
+SCRIPT_TEST(failover_script, what_an_activity_said_last_reaches_the_next_cluster,
+            script_play(2, 0, body), "E-038", "E-059")
 {
     script_start(script, 0, "w");
     API(Decision) *activity = script_schedule_activity(script, true);
@@ -321,11 +270,6 @@ play_heartbeat(struct script *script)
     EXPECT(slice_equal(presence_read_payload(task->heartbeat_details).bytes, slice_text("half")));
 }
 
-TEST(failover_script, what_an_activity_said_last_reaches_the_next_cluster, "E-038", "E-059")
-{
-    script_play(2, 0, play_heartbeat);
-}
-
 /* --- lists ---- */
 
 static size_t
@@ -341,8 +285,8 @@ count_closed(struct script *script, unsigned cluster)
 }
 
 /* The active cluster is gone: the other one answers lists from its own visibility. */
-static void
-play_lists(struct script *script)
+SCRIPT_TEST(failover_script, a_passive_cluster_lists_what_was_replicated, script_play(2, 0, body),
+            "B-036")
 {
     script_start(script, 0, "w");
     API(Decision) *end = script_complete_workflow(script);
@@ -351,11 +295,6 @@ play_lists(struct script *script)
     script_sleep(script, 5 * NS_PER_S);
     script_crash(script, 0);
     EXPECT_EQ(count_closed(script, 1), 1);
-}
-
-TEST(failover_script, a_passive_cluster_lists_what_was_replicated, "B-036")
-{
-    script_play(2, 0, play_lists);
 }
 
 /* --- resets ---- */
@@ -375,8 +314,8 @@ reset(struct script *script, unsigned cluster, int64_t finish_id)
 }
 
 /* A run times out and is reset, before and after a failover; the last one completes. */
-static void
-play_reset(struct script *script)
+SCRIPT_TEST(failover_script, resets_before_and_after_a_failover_end_in_the_same_run,
+            script_play(2, 0, body), "E-028")
 {
     const char *run_id;
     API(StartWorkflowExecutionRequest) *request = script_start_request(script, "w");
@@ -410,11 +349,6 @@ play_reset(struct script *script)
             seen->workflow_execution_info->close_status,
             API_VALUE(WORKFLOW_EXECUTION_CLOSE_STATUS__WORKFLOW_EXECUTION_CLOSE_STATUS_COMPLETED));
     }
-}
-
-TEST(failover_script, resets_before_and_after_a_failover_end_in_the_same_run, "E-028")
-{
-    script_play(2, 0, play_reset);
 }
 
 /* --- clusters of other sizes ---- */

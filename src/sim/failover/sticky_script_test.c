@@ -64,8 +64,8 @@ expect_decided(struct script *script, unsigned cluster)
 
 /* Nobody polls the sticky list of a cluster that the workflow left: decisions come by the normal
  * list, at once. */
-static void
-play_later(struct script *script)
+SCRIPT_TEST(sticky_script, a_worker_that_kept_the_workflow_is_forgotten_with_a_failover,
+            script_play(2, 0, body), "E-033")
 {
     script_start(script, 0, "w");
     complete_sticky(script, 0, 60);
@@ -79,15 +79,10 @@ play_later(struct script *script)
     expect_decided(script, 0);
 }
 
-TEST(sticky_script, a_worker_that_kept_the_workflow_is_forgotten_with_a_failover, "E-033")
-{
-    script_play(2, 0, play_later);
-}
-
 /* --- a decision was scheduled before the move ---- */
 
-static void
-play_forced(struct script *script)
+SCRIPT_TEST(sticky_script, a_decision_on_a_sticky_list_goes_to_the_next_cluster_by_force,
+            script_play(2, 0, body), "E-033")
 {
     script_start(script, 0, "w");
     schedule_sticky(script, 0, 3600);
@@ -96,13 +91,8 @@ play_forced(struct script *script)
     EXPECT(world_probe_count(script->sim->world, "decision_of_unknown_sticky_list") > 0);
 }
 
-TEST(sticky_script, a_decision_on_a_sticky_list_goes_to_the_next_cluster_by_force, "E-033")
-{
-    script_play(2, 0, play_forced);
-}
-
-static void
-play_graceful(struct script *script)
+SCRIPT_TEST(sticky_script, a_decision_on_a_sticky_list_goes_to_the_next_cluster_gracefully,
+            script_play(2, 0, body), "E-033")
 {
     script_start(script, 0, "w");
     schedule_sticky(script, 0, 3600);
@@ -112,13 +102,8 @@ play_graceful(struct script *script)
     expect_decided(script, 1);
 }
 
-TEST(sticky_script, a_decision_on_a_sticky_list_goes_to_the_next_cluster_gracefully, "E-033")
-{
-    script_play(2, 0, play_graceful);
-}
-
-static void
-play_attribute(struct script *script)
+SCRIPT_TEST(sticky_script, a_decision_on_a_sticky_list_goes_with_its_attribute,
+            active_play(2, body))
 {
     active_start(script, 0, "w", "region0");
     schedule_sticky(script, 0, 3600);
@@ -126,13 +111,8 @@ play_attribute(struct script *script)
     expect_decided(script, 1);
 }
 
-TEST(sticky_script, a_decision_on_a_sticky_list_goes_with_its_attribute)
-{
-    active_play(2, play_attribute);
-}
-
-static void
-play_entity(struct script *script)
+SCRIPT_TEST(sticky_script, a_decision_on_a_sticky_list_goes_with_its_entity,
+            active_play_regions(2, body))
 {
     entity_place(script, 0, "user", "ann", "region0");
     entity_start(script, 0, "w", "ann");
@@ -141,14 +121,9 @@ play_entity(struct script *script)
     expect_decided(script, 1);
 }
 
-TEST(sticky_script, a_decision_on_a_sticky_list_goes_with_its_entity)
-{
-    active_play_regions(2, play_entity);
-}
-
 /* Without a policy a run belongs to the region of the cluster that took it. */
-static void
-play_home(struct script *script)
+SCRIPT_TEST(sticky_script, a_decision_on_a_sticky_list_goes_with_the_home_of_its_workflow,
+            active_play_regions(2, body))
 {
     active_start(script, 0, "w", NULL);
     schedule_sticky(script, 0, 3600);
@@ -156,16 +131,11 @@ play_home(struct script *script)
     expect_decided(script, 1);
 }
 
-TEST(sticky_script, a_decision_on_a_sticky_list_goes_with_the_home_of_its_workflow)
-{
-    active_play_regions(2, play_home);
-}
-
 /* --- there and back ---- */
 
 /* Nothing happens in the other cluster; the worker that kept the workflow is gone meanwhile. */
-static void
-play_back(struct script *script)
+SCRIPT_TEST(sticky_script, a_decision_on_a_sticky_list_that_comes_back_goes_to_any_worker,
+            script_play(2, 0, body))
 {
     script_start(script, 0, "w");
     schedule_sticky(script, 0, 3600);
@@ -175,14 +145,9 @@ play_back(struct script *script)
     expect_decided(script, 0);
 }
 
-TEST(sticky_script, a_decision_on_a_sticky_list_that_comes_back_goes_to_any_worker)
-{
-    script_play(2, 0, play_back);
-}
-
 /* The other cluster's worker keeps the workflow, too, and a decision waits for it. */
-static void
-play_each(struct script *script)
+SCRIPT_TEST(sticky_script, a_decision_goes_on_wherever_the_workflow_was_kept_before,
+            script_play(2, 0, body))
 {
     script_start(script, 0, "w");
     schedule_sticky(script, 0, 3600);
@@ -192,11 +157,6 @@ play_each(struct script *script)
     schedule_sticky(script, 0, 3600);
     script_failover(script, 1);
     expect_decided(script, 1);
-}
-
-TEST(sticky_script, a_decision_goes_on_wherever_the_workflow_was_kept_before)
-{
-    script_play(2, 0, play_each);
 }
 
 /* --- made again from the history ---- */
@@ -213,17 +173,13 @@ rebuild(struct script *script, unsigned cluster)
 }
 
 /* Also where it never moved: what the worker said of its list is in no event. */
-static void
-play_rebuilt(struct script *script)
+SCRIPT_TEST(sticky_script,
+            a_run_that_is_made_again_from_its_history_has_its_decision_on_its_own_list,
+            script_play(2, 0, body))
 {
     script_start(script, 0, "w");
     schedule_sticky(script, 0, 3600);
     rebuild(script, 1);
     rebuild(script, 0);
     expect_decided(script, 0);
-}
-
-TEST(sticky_script, a_run_that_is_made_again_from_its_history_has_its_decision_on_its_own_list)
-{
-    script_play(2, 0, play_rebuilt);
 }

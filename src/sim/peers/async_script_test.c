@@ -33,8 +33,8 @@ expect_started(struct script *script, const API(StartWorkflowExecutionRequest) *
     return history;
 }
 
-static void
-play_passive(struct script *script)
+SCRIPT_TEST(async_script, what_the_passive_cluster_accepts_is_done_where_the_domain_is_active,
+            script_play(2, 0, body), "A-052")
 {
     API(StartWorkflowExecutionRequest) *plain = script_start_request(script, "plain");
     EXPECT_OK(start_later(script, 1, plain));
@@ -51,14 +51,9 @@ play_passive(struct script *script)
     EXPECT_EQ(script_history(script, 0, "signaled", "")->n_events, 3);
 }
 
-TEST(async_script, what_the_passive_cluster_accepts_is_done_where_the_domain_is_active, "A-052")
-{
-    script_play(2, 0, play_passive);
-}
-
 /* It is accepted while the active cluster cannot be reached, and survives a crash. */
-static void
-play_parted(struct script *script)
+SCRIPT_TEST(async_script, a_request_waits_for_an_active_cluster_that_is_away,
+            script_play(2, 0, body))
 {
     API(StartWorkflowExecutionRequest) *first = script_start_request(script, "w");
     API(StartWorkflowExecutionRequest) *second = script_start_request(script, "w");
@@ -75,15 +70,9 @@ play_parted(struct script *script)
     EXPECT_EQ(script_count_events(history, EVENT(WORKFLOW_EXECUTION_SIGNALED)), 1);
 }
 
-TEST(async_script, a_request_waits_for_an_active_cluster_that_is_away)
-{
-    script_play(2, 0, play_parted);
-}
-
 /* It waits where the domain was passive; then the domain comes to that very cluster, and goes away
  * again. It is done once, in the cluster that is active when it can be done. */
-static void
-play_moving(struct script *script)
+SCRIPT_TEST(async_script, a_request_is_done_once_wherever_the_domain_goes, script_play(2, 0, body))
 {
     API(StartWorkflowExecutionRequest) *here = script_start_request(script, "here");
     script_part(script);
@@ -102,14 +91,9 @@ play_moving(struct script *script)
     expect_started(script, late, 1, 2);
 }
 
-TEST(async_script, a_request_is_done_once_wherever_the_domain_goes)
-{
-    script_play(2, 0, play_moving);
-}
-
 /* A Cadence cluster is the active one: it is asked by calls that it knows. */
-static void
-play_cadence(struct script *script)
+SCRIPT_TEST(async_script, an_active_cluster_that_is_a_cadence_is_asked_by_its_own_calls,
+            script_play(2, 0, body))
 {
     struct fake_peer fake_peer = {.is_cadence = true};
     API(StartWorkflowExecutionRequest) *start = script_start_request(script, "w");
@@ -124,9 +108,4 @@ play_cadence(struct script *script)
     EXPECT_EQ(fake_peer.starts, 2);
     EXPECT_EQ(fake_peer.signals, 1);
     EXPECT_TEXT(fake_peer.request_id, other->request_id);
-}
-
-TEST(async_script, an_active_cluster_that_is_a_cadence_is_asked_by_its_own_calls)
-{
-    script_play(2, 0, play_cadence);
 }

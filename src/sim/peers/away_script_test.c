@@ -55,8 +55,7 @@ work_alone(struct script *script)
         script_sleep(script, NS_PER_S);
 }
 
-static void
-away_and_back(struct script *script)
+SCRIPT_TEST(away, a_cluster_that_was_away_for_too_long_reads_the_runs, script_play(2, 0, body))
 {
     bound_rows(script);
     script_start(script, 0, "before");
@@ -77,14 +76,8 @@ away_and_back(struct script *script)
     script_expect_same(script, "before");
 }
 
-TEST(away, a_cluster_that_was_away_for_too_long_reads_the_runs)
-{
-    script_play(2, 0, away_and_back);
-}
-
 /* It crashes again and again while it reads; so does the one that it reads from. */
-static void
-crash_while_reading(struct script *script)
+SCRIPT_TEST(away, a_crash_while_it_reads_them_begins_it_anew, script_play(2, 0, body))
 {
     bound_rows(script);
     script_part(script);
@@ -100,14 +93,8 @@ crash_while_reading(struct script *script)
     EXPECT(marked(script, "replication_resynced") > 0);
 }
 
-TEST(away, a_crash_while_it_reads_them_begins_it_anew)
-{
-    script_play(2, 0, crash_while_reading);
-}
-
 /* Cluster 2 asks once as Cadence's would, and is away then. */
-static void
-kept_for_cadence(struct script *script)
+SCRIPT_TEST(away, changes_for_a_cluster_that_cannot_read_runs_are_kept, script_play(3, 0, body))
 {
     bound_rows(script);
     script_start(script, 0, "before");
@@ -125,11 +112,6 @@ kept_for_cadence(struct script *script)
     for (unsigned i = 0; i < FLOWS; i++)
         script_expect_same(script, name_of(script, i));
     EXPECT_EQ(marked(script, "replication_resynced"), 0);
-}
-
-TEST(away, changes_for_a_cluster_that_cannot_read_runs_are_kept)
-{
-    script_play(3, 0, kept_for_cadence);
 }
 
 /* --- a domain drains meanwhile ---- */

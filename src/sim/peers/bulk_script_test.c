@@ -114,8 +114,8 @@ expect_all_same(struct script *script)
         script_expect_same(script, arena_format(script->arena, "run-%d", i));
 }
 
-static void
-play_added(struct script *script)
+SCRIPT_TEST(bulk_script, runs_of_before_reach_a_cluster_that_was_added,
+            script_play_with_system(3, 2, body), "A-263")
 {
     start_runs(script);
     add_cluster(script, 3);
@@ -135,14 +135,9 @@ play_added(struct script *script)
     script_expect_same(script, "run-3");
 }
 
-TEST(bulk_script, runs_of_before_reach_a_cluster_that_was_added, "A-263")
-{
-    script_play_with_system(3, 2, play_added);
-}
-
 /* The cluster that shall get them comes back only later: nothing is given up before. */
-static void
-play_away(struct script *script)
+SCRIPT_TEST(bulk_script, a_batch_waits_for_a_cluster_that_is_away,
+            script_play_with_system(3, 2, body), "A-263")
 {
     start_runs(script);
     add_cluster(script, 3);
@@ -155,13 +150,8 @@ play_away(struct script *script)
     expect_all_same(script);
 }
 
-TEST(bulk_script, a_batch_waits_for_a_cluster_that_is_away, "A-263")
-{
-    script_play_with_system(3, 2, play_away);
-}
-
-static void
-play_refused(struct script *script)
+SCRIPT_TEST(bulk_script, runs_are_sent_only_where_their_domain_is,
+            script_play_with_system(3, 2, body), "A-263")
 {
     script_start(script, 0, "w");
     start_batch(script, 1, "elsewhere", SCRIPT_DOMAIN, "cluster0", "cluster1");
@@ -181,9 +171,4 @@ play_refused(struct script *script)
     EXPECT_TEXT(wait_refused(script, 0, "local"),
                 "domain " BULK_DOMAIN " is local: its runs live in this cluster only");
     EXPECT(script_history(script, 2, "w", "") == NULL);
-}
-
-TEST(bulk_script, runs_are_sent_only_where_their_domain_is, "A-263")
-{
-    script_play_with_system(3, 2, play_refused);
 }

@@ -10,8 +10,8 @@
 
 /* A batch whose events disagree in version; a good one behind it; one without versions, of an older
  * Cadence. */
-static void
-play_poison(struct script *script)
+SCRIPT_TEST(liar_script, a_batch_that_is_wrong_is_a_dead_letter_and_the_stream_goes_on,
+            script_play(2, 0, body), "E-025", "E-047", "E-071", "E-072")
 {
     struct fake_peer fake_peer = {0};
     API(HistoryEvent) *first[] = {fake_start_event(script, 1), fake_signal_event(script, 2, 11)};
@@ -42,12 +42,6 @@ play_poison(struct script *script)
     EXPECT_EQ(dead_letters_count(script, "cluster0"), 1);
     dead_letters_purge(script, FAKE_ROW(7));
     EXPECT_EQ(dead_letters_count(script, "cluster0"), 0);
-}
-
-TEST(liar_script, a_batch_that_is_wrong_is_a_dead_letter_and_the_stream_goes_on, "E-025", "E-047",
-     "E-071", "E-072")
-{
-    script_play(2, 0, play_poison);
 }
 
 /* An event of a decision, which has no time. */
@@ -102,8 +96,7 @@ fake_unstarted(struct script *script, int64_t event_id, int64_t schedule_id)
 
 /* What Cadence applies is applied: events without a time, a started decision that was never
  * started, the end of a decision while another one is pending, or none. What cannot be, is not. */
-static void
-play_odd(struct script *script)
+SCRIPT_TEST(liar_script, what_cadence_applies_is_applied_though_it_is_odd, script_play(2, 0, body))
 {
     struct fake_peer fake_peer = {0};
     API(HistoryEvent) *odd[] = {fake_start_event(script, 1),     fake_scheduled(script, 2),
@@ -129,14 +122,9 @@ play_odd(struct script *script)
     active_expect_closed(script, 1, "w", UNKNOWN_RUN, CLOSE(TIMED_OUT));
 }
 
-TEST(liar_script, what_cadence_applies_is_applied_though_it_is_odd)
-{
-    script_play(2, 0, play_odd);
-}
-
 /* A gap that the source cannot fill any more: the run is gone there. */
-static void
-play_gone(struct script *script)
+SCRIPT_TEST(liar_script, events_of_a_run_that_the_source_has_no_more_are_skipped,
+            script_play(2, 0, body), "E-061")
 {
     struct fake_peer fake_peer = {0};
     API(HistoryEvent) *late[] = {fake_signal_event(script, 5, 1)};
@@ -147,11 +135,6 @@ play_gone(struct script *script)
     EXPECT(fake_peer.raw_calls > 0);
     EXPECT_EQ(dead_letters_count(script, "cluster0"), 0);
     EXPECT(script_history(script, 1, "w", UNKNOWN_RUN) == NULL);
-}
-
-TEST(liar_script, events_of_a_run_that_the_source_has_no_more_are_skipped, "E-061")
-{
-    script_play(2, 0, play_gone);
 }
 
 /* What operators are told of a cluster that is behind. */
@@ -169,8 +152,8 @@ describe_peer(struct script *script)
 
 /* A domain that this cluster has not heard of: tried again, soon at first, then slowly, then
  * a dead letter, after five minutes. Then the domain is there, and merging applies it. */
-static void
-play_patience(struct script *script)
+SCRIPT_TEST(liar_script, what_cannot_be_applied_yet_is_tried_for_minutes_then_a_dead_letter,
+            script_play(2, 0, body), "E-065")
 {
     struct fake_peer fake_peer = {0};
     API(HistoryEvent) *good[] = {fake_start_event(script, 1)};
@@ -194,14 +177,9 @@ play_patience(struct script *script)
     EXPECT_EQ(peer->oldest_nanoseconds, 0);
 }
 
-TEST(liar_script, what_cannot_be_applied_yet_is_tried_for_minutes_then_a_dead_letter, "E-065")
-{
-    script_play(2, 0, play_patience);
-}
-
 /* While the source cannot be asked for what is missing, nothing becomes a dead letter. */
-static void
-play_silent(struct script *script)
+SCRIPT_TEST(liar_script, nothing_is_a_dead_letter_while_the_source_cannot_be_asked,
+            script_play(2, 0, body), "E-060")
 {
     struct fake_peer fake_peer = {.is_away = true};
     API(HistoryEvent) *late[] = {fake_signal_event(script, 5, 1)};
@@ -215,14 +193,9 @@ play_silent(struct script *script)
     fake_peer_await(script, &fake_peer, FAKE_ROW(7), 60 * NS_PER_S);
 }
 
-TEST(liar_script, nothing_is_a_dead_letter_while_the_source_cannot_be_asked, "E-060")
-{
-    script_play(2, 0, play_silent);
-}
-
 /* A dead letter fits once the events before it are here: merging applies it, and it goes. */
-static void
-play_merge(struct script *script)
+SCRIPT_TEST(liar_script, merging_applies_a_dead_letter_and_forgets_it, script_play(2, 0, body),
+            "E-073")
 {
     struct fake_peer fake_peer = {.refuses = true};
     API(HistoryEvent) *late[] = {fake_signal_event(script, 2, 1)};
@@ -240,15 +213,10 @@ play_merge(struct script *script)
     EXPECT_EQ(script_history(script, 1, "w", UNKNOWN_RUN)->n_events, 2);
 }
 
-TEST(liar_script, merging_applies_a_dead_letter_and_forgets_it, "E-073")
-{
-    script_play(2, 0, play_merge);
-}
-
 /* Two runs that a re-sync reads are wrong: each becomes a dead letter, and the stream goes on. Once
  * the source has repaired them, merging fetches them. */
-static void
-play_resync(struct script *script)
+SCRIPT_TEST(liar_script, runs_that_a_resync_cannot_apply_are_dead_letters, script_play(2, 0, body),
+            "E-071")
 {
     API(HistoryEvent) *wrong[] = {fake_start_event(script, 1), fake_signal_event(script, 2, 11)};
     API(HistoryEvent) *good[] = {fake_start_event(script, 1), fake_signal_event(script, 2, 1)};
@@ -272,11 +240,6 @@ play_resync(struct script *script)
     EXPECT_OK(dead_letters_merge(script));
     EXPECT_EQ(dead_letters_count(script, "cluster0"), 0);
     EXPECT_EQ(world_probe_count(script->sim->world, "resync_dead_letter_kept"), 2);
-}
-
-TEST(liar_script, runs_that_a_resync_cannot_apply_are_dead_letters, "E-071")
-{
-    script_play(2, 0, play_resync);
 }
 
 /* --- markers, as a Cadence cluster sends them: it does not say how many shards it has ---- */
@@ -331,8 +294,8 @@ expect_active(struct script *script)
 }
 
 /* What came before the marker waits for events that the source does not give just now. */
-static void
-play_marker_waits(struct script *script)
+SCRIPT_TEST(liar_script, a_shard_is_ready_when_all_before_its_marker_is_applied,
+            script_play(2, 0, body), "F-024")
 {
     struct fake_peer fake_peer = {.is_away = true};
     API(HistoryEvent) *late[] = {fake_signal_event(script, 5, 1)};
@@ -348,14 +311,9 @@ play_marker_waits(struct script *script)
     fake_peer_await(script, &fake_peer, MARKER_ROW, 30 * NS_PER_S);
 }
 
-TEST(liar_script, a_shard_is_ready_when_all_before_its_marker_is_applied, "F-024")
-{
-    script_play(2, 0, play_marker_waits);
-}
-
 /* It is not ready while a dead letter stands before its marker. */
-static void
-play_marker_blocked(struct script *script)
+SCRIPT_TEST(liar_script, a_shard_is_not_ready_while_a_dead_letter_is_before_its_marker,
+            script_play(2, 0, body))
 {
     struct fake_peer fake_peer = {0};
     API(HistoryEvent) *wrong[] = {fake_start_event(script, 1), fake_signal_event(script, 2, 11)};
@@ -373,14 +331,8 @@ play_marker_blocked(struct script *script)
     fake_peer_await(script, &fake_peer, MARKER_ROW, 30 * NS_PER_S);
 }
 
-TEST(liar_script, a_shard_is_not_ready_while_a_dead_letter_is_before_its_marker)
-{
-    script_play(2, 0, play_marker_blocked);
-}
-
 /* It is when that was merged. */
-static void
-play_marker_merged(struct script *script)
+SCRIPT_TEST(liar_script, a_shard_is_ready_when_its_dead_letter_is_merged, script_play(2, 0, body))
 {
     struct fake_peer fake_peer = {.refuses = true};
     API(HistoryEvent) *late[] = {fake_signal_event(script, 2, 1)};
@@ -400,16 +352,11 @@ play_marker_merged(struct script *script)
     EXPECT_EQ(script_history(script, 1, "w", UNKNOWN_RUN)->n_events, 2);
 }
 
-TEST(liar_script, a_shard_is_ready_when_its_dead_letter_is_merged)
-{
-    script_play(2, 0, play_marker_merged);
-}
-
 /* A parent went to cluster 0, without its child, and has ended there: so the fake peer says when it
  * is told of the end of the child, and that history never comes. Then it is moved back by force:
  * here it is open and waits for its child, so it must hear of it. */
-static void
-play_ended_parent(struct script *script)
+SCRIPT_TEST(liar_script, a_parent_hears_of_its_child_though_it_has_ended_in_a_history_that_lost,
+            active_play(2, body))
 {
     active_move(script, "region0", 1);
     active_start(script, 1, "parent", "region0");
@@ -433,9 +380,4 @@ play_ended_parent(struct script *script)
     active_end(script, 1, "parent");
     API(History) *parent = script_history(script, 1, "parent", "");
     EXPECT_EQ(script_count_events(parent, EVENT(CHILD_WORKFLOW_EXECUTION_COMPLETED)), 1);
-}
-
-TEST(liar_script, a_parent_hears_of_its_child_though_it_has_ended_in_a_history_that_lost)
-{
-    active_play(2, play_ended_parent);
 }

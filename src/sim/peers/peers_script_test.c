@@ -29,8 +29,8 @@ blob_of(const ADMIN(ReplicationTask) *task)
 }
 
 /* Cluster 2 is away, and the test asks in its name. */
-static void
-play_source(struct script *script)
+SCRIPT_TEST(peers_script, a_peer_reads_rows_in_order_behind_what_it_has, script_play(3, 0, body),
+            "E-054", "E-055", "E-056", "E-057", "E-058")
 {
     script_crash(script, 2);
     const char *run_id = script_start(script, 0, "w");
@@ -73,14 +73,8 @@ play_source(struct script *script)
     EXPECT(rest->last_retrieved_message_id >= all->last_retrieved_message_id);
 }
 
-TEST(peers_script, a_peer_reads_rows_in_order_behind_what_it_has, "E-054", "E-055", "E-056",
-     "E-057", "E-058")
-{
-    script_play(3, 0, play_source);
-}
-
-static void
-play_strangers(struct script *script)
+SCRIPT_TEST(peers_script, a_cluster_that_does_not_have_the_domain_is_told_nothing,
+            script_play(3, 2, body), "E-062")
 {
     script_start(script, 0, "w");
     script_await(script, 1, "w", 2);
@@ -90,14 +84,9 @@ play_strangers(struct script *script)
     EXPECT(script_history(script, 2, "w", "") == NULL);
 }
 
-TEST(peers_script, a_cluster_that_does_not_have_the_domain_is_told_nothing, "E-062")
-{
-    script_play(3, 2, play_strangers);
-}
-
 /* Signals of a quarter of a megabyte: more than an answer has room for. */
-static void
-play_large(struct script *script)
+SCRIPT_TEST(peers_script, an_answer_that_would_be_too_large_is_cut, script_play(3, 0, body),
+            "E-064")
 {
     script_crash(script, 2);
     script_start(script, 0, "w");
@@ -128,15 +117,10 @@ play_large(struct script *script)
     EXPECT_EQ(tasks, 13);
 }
 
-TEST(peers_script, an_answer_that_would_be_too_large_is_cut, "E-064")
-{
-    script_play(3, 0, play_large);
-}
-
 /* A cluster that is away: its rows wait, and it reads them from the store, after a restart of the
  * source too. States of activities of runs that have ended are not among them. */
-static void
-play_away(struct script *script)
+SCRIPT_TEST(peers_script, a_cluster_that_was_away_reads_what_waited_for_it, script_play(2, 0, body),
+            "E-063")
 {
     script_sleep(script, NS_PER_S);
     script_part(script);
@@ -156,11 +140,6 @@ play_away(struct script *script)
         EXPECT_EQ(all->replication_tasks[i]->task_type, TASK(HISTORY_V2));
     script_heal(script);
     script_expect_same(script, "w");
-}
-
-TEST(peers_script, a_cluster_that_was_away_reads_what_waited_for_it, "E-063")
-{
-    script_play(2, 0, play_away);
 }
 
 static struct error *
@@ -184,8 +163,7 @@ is_peer_away(struct script *script)
 
 /* A cluster that was away for a while is tried with long pauses. An operator who asks once it is
  * back gets a fresh answer, not that of the last try. */
-static void
-play_back(struct script *script)
+SCRIPT_TEST(peers_script, a_cluster_that_is_back_is_not_said_to_be_away, script_play(2, 0, body))
 {
     script_crash(script, 0);
     while (!is_peer_away(script))
@@ -197,11 +175,6 @@ play_back(struct script *script)
     while (describe_peers(script, 0, &is_away) != NULL)
         script_sleep(script, 20 * NS_PER_MS);
     EXPECT(!is_peer_away(script));
-}
-
-TEST(peers_script, a_cluster_that_is_back_is_not_said_to_be_away)
-{
-    script_play(2, 0, play_back);
 }
 
 /* --- raw histories ---- */
@@ -280,8 +253,8 @@ expect_branches(struct script *script, const char *run_id, size_t count)
     json_decref(state);
 }
 
-static void
-play_raw(struct script *script)
+SCRIPT_TEST(peers_script, a_raw_history_is_read_between_two_events_batch_by_batch,
+            script_play(2, 0, body), "E-022")
 {
     const char *run_id = script_start(script, 0, "w"); /* 1, 2 */
     script_decide(script, 0, NULL, 0);                 /* 3 | 4 */
@@ -316,14 +289,8 @@ play_raw(struct script *script)
     EXPECT_KIND(ask_raw(script, request, &page), ERR_BAD_REQUEST);
 }
 
-TEST(peers_script, a_raw_history_is_read_between_two_events_batch_by_batch, "E-022")
-{
-    script_play(2, 0, play_raw);
-}
-
 /* Two histories of one run: clusters that did not hear of each other wrote different events. */
-static void
-play_raw_branches(struct script *script)
+SCRIPT_TEST(peers_script, a_raw_history_reads_over_a_fork, script_play(2, 0, body), "E-021")
 {
     const char *run_id = script_start(script, 0, "w"); /* 1, 2 */
     script_decide(script, 0, NULL, 0);                 /* 3 | 4 */
@@ -350,11 +317,6 @@ play_raw_branches(struct script *script)
     request->start_event = raw_end(script, 4, old_version);
     EXPECT(count_raw(script, request) >= 3); /* 5 6 | 7 | 8, perhaps more */
     script_expect_same(script, "w");
-}
-
-TEST(peers_script, a_raw_history_reads_over_a_fork, "E-021")
-{
-    script_play(2, 0, play_raw_branches);
 }
 
 /* --- all that a cluster of Cadence's own asks of another one ---- */
@@ -402,8 +364,8 @@ ask_dead_letter(struct script *script, const char *run_id)
 }
 
 /* The test asks in the name of cluster 2, which is away, as a cluster of the Go server does. */
-static void
-play_calls(struct script *script)
+SCRIPT_TEST(peers_script, what_a_cluster_of_cadence_asks_is_answered, script_play(3, 0, body),
+            "J-013")
 {
     script_crash(script, 2);
     const char *run_id = script_start(script, 0, "w");
@@ -419,16 +381,11 @@ play_calls(struct script *script)
     EXPECT(script_history(script, 0, "w", "")->n_events >= before);
 }
 
-TEST(peers_script, what_a_cluster_of_cadence_asks_is_answered, "J-013")
-{
-    script_play(3, 0, play_calls);
-}
-
 /* --- operators ---- */
 
 /* A cluster that lost a run (it was never told: the domain did not list it) is given it by hand. */
-static void
-play_resend(struct script *script)
+SCRIPT_TEST(peers_script, a_run_is_fetched_from_another_cluster_on_demand, script_play(3, 2, body),
+            "E-075")
 {
     const char *run_id = script_start(script, 0, "w");
     script_decide(script, 0, NULL, 0);
@@ -444,14 +401,9 @@ play_resend(struct script *script)
     EXPECT_KIND(script_call(script, 2, request, NULL), ERR_BAD_REQUEST);
 }
 
-TEST(peers_script, a_run_is_fetched_from_another_cluster_on_demand, "E-075")
-{
-    script_play(3, 2, play_resend);
-}
-
 /* What a row said once is made again of the history. */
-static void
-play_hydrate(struct script *script)
+SCRIPT_TEST(peers_script, a_message_is_made_again_for_whoever_has_its_dead_letter,
+            script_play(2, 0, body), "E-074")
 {
     const char *run_id = script_start(script, 0, "w");
     script_decide(script, 0, NULL, 0);
@@ -474,23 +426,13 @@ play_hydrate(struct script *script)
     EXPECT_EQ(((const uint8_t *)blob_of(response->replication_tasks[0]).data)[0], 0x59);
 }
 
-TEST(peers_script, a_message_is_made_again_for_whoever_has_its_dead_letter, "E-074")
-{
-    script_play(2, 0, play_hydrate);
-}
-
 /* --- queues that nobody has any more ---- */
 
-static void
-play_cross_cluster(struct script *script)
+SCRIPT_TEST(peers_script, who_asks_for_tasks_of_cross_cluster_queues_gets_none,
+            script_play(2, 0, body), "E-078")
 {
     ADMIN(GetCrossClusterTasksResponse) *response =
         SCRIPT_ADMIN_OK(script, 0, get_cross_cluster_tasks, .target_cluster = "cluster1");
     EXPECT_EQ(response->n_tasks_by_shard, 0);
     EXPECT_OK(SCRIPT_ADMIN(script, 0, NULL, respond_cross_cluster_tasks_completed));
-}
-
-TEST(peers_script, who_asks_for_tasks_of_cross_cluster_queues_gets_none, "E-078")
-{
-    script_play(2, 0, play_cross_cluster);
 }

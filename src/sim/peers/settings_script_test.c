@@ -68,8 +68,8 @@ events_in(struct script *script, unsigned cluster)
     return history == NULL ? 0 : history->n_events;
 }
 
-static void
-play_conflict(struct script *script)
+SCRIPT_TEST(settings_script, clusters_with_other_numbers_do_not_follow_each_other_and_say_why,
+            script_play(3, 0, body))
 {
     script_start(script, 0, "w");
     script_expect_same(script, "w");
@@ -90,14 +90,9 @@ play_conflict(struct script *script)
     EXPECT(!peer_of(script, 1, "cluster0")->has_other_settings);
 }
 
-TEST(settings_script, clusters_with_other_numbers_do_not_follow_each_other_and_say_why)
-{
-    script_play(3, 0, play_conflict);
-}
-
 /* One file after the other: nobody waits for the last one. */
-static void
-play_rolling(struct script *script)
+SCRIPT_TEST(settings_script, a_cluster_that_one_file_names_first_stops_nothing,
+            script_play(3, 0, body))
 {
     script_start(script, 0, "w");
     for (unsigned i = 0; i < 3; i++) {
@@ -112,9 +107,4 @@ play_rolling(struct script *script)
         EXPECT_EQ(events_in(script, 2), 3 + i); /* started, decision scheduled, signals */
     }
     EXPECT_EQ(world_probe_count(script->sim->world, "group_settings_differ"), 0);
-}
-
-TEST(settings_script, a_cluster_that_one_file_names_first_stops_nothing)
-{
-    script_play(3, 0, play_rolling);
 }

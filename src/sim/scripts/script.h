@@ -73,6 +73,10 @@ void script_play_unforwarded(unsigned clusters, void (*run)(struct script *scrip
 /* The same in a group of two, with dynamic settings of both. */
 void script_play_set(const char *dynamic, bool is_forwarded, void (*run)(struct script *script));
 
+/* A test that plays its body: SCRIPT_TEST(suite, title, script_play(2, 0, body), "D-045"). */
+#define SCRIPT_TEST(suite, title, play, ...)                                                       \
+    TEST_IN(suite, title, struct script *script, play, ##__VA_ARGS__)
+
 /* Calls; must go well unless they return the error. */
 #define script_call(script, cluster, request, response)                                            \
     script_call_at((script), (cluster), &(request)->base, (ProtobufCMessage **)(response))

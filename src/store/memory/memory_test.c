@@ -46,8 +46,8 @@ expect_prefix(struct contract *contract, uint32_t shard, size_t count_min, size_
         EXPECT(slice_equal(rows.row[i].key, contract_key(contract, i + 1)));
 }
 
-static void
-break_disk(struct contract *contract)
+TEST_IN(memory, a_broken_disk_fails_all_that_waits_and_all_that_comes, struct contract *contract,
+        on_linux(body))
 {
     struct memory_fixture *memory_fixture = contract->engine->context;
     struct writer *one = writer_open(contract->store, SHARD(1), 0, 10);
@@ -77,9 +77,4 @@ break_disk(struct contract *contract)
     expect_prefix(contract, 1, 1, 5);
     expect_prefix(contract, 2, 0, 1);
     contract_commit(contract, put_batch(contract, 3, 1), 0);
-}
-
-TEST(memory, a_broken_disk_fails_all_that_waits_and_all_that_comes)
-{
-    on_linux(break_disk);
 }

@@ -17,8 +17,7 @@
 
 /* What was there at the backup comes back, what came later does not, and shards are fenced from the
  * time that is lost. */
-static void
-run_backup(struct rocks_fixture *rocks_fixture)
+ROCKS_TEST(rocks_backup, a_restored_store_has_the_backup_and_higher_guards)
 {
     struct store *store = rocks_fixture_open(rocks_fixture);
     rocks_fixture_put(rocks_fixture, store, PARTITION_OF_SHARD(1), ROW_RUN, 1);
@@ -53,11 +52,6 @@ run_backup(struct rocks_fixture *rocks_fixture)
     store = rocks_fixture_open(rocks_fixture);
     EXPECT(!rocks_is_restored(store));
     store_close(store);
-}
-
-TEST(rocks_backup, a_restored_store_has_the_backup_and_higher_guards)
-{
-    rocks_fixture_run(run_backup);
 }
 
 struct backup_load {
@@ -150,8 +144,7 @@ backup_fiber(void *argument)
 }
 
 /* A close that begins while a backup runs waits for it; a backup that begins later is refused. */
-static void
-run_backup_and_close(struct rocks_fixture *rocks_fixture)
+ROCKS_TEST(rocks_backup, a_close_waits_for_a_backup)
 {
     struct store *store = rocks_fixture_open(rocks_fixture);
     for (uint64_t i = 0; i < 20; i++)
@@ -171,17 +164,11 @@ run_backup_and_close(struct rocks_fixture *rocks_fixture)
     store_close(store);
 }
 
-TEST(rocks_backup, a_close_waits_for_a_backup)
-{
-    rocks_fixture_run(run_backup_and_close);
-}
-
 /* ---- where a restore may go ---- */
 
 /* A folder that has an identity had a database: losing it must not lead to another one under
  * the old name, or a crash in between opens as if nothing had been. */
-static void
-run_restore_over(struct rocks_fixture *rocks_fixture)
+ROCKS_TEST(rocks_backup, a_restore_goes_into_a_free_folder_and_half_of_one_does_not_open)
 {
     struct store *store = rocks_fixture_open(rocks_fixture);
     rocks_fixture_put(rocks_fixture, store, PARTITION_OF_SHARD(1), ROW_RUN, 1);
@@ -207,11 +194,6 @@ run_restore_over(struct rocks_fixture *rocks_fixture)
     EXPECT_KIND(rocks_info(rocks_fixture->data, rocks_fixture->arena, &info), ERR_BAD_REQUEST);
     char *third = arena_format(rocks_fixture->arena, "%s/third", rocks_fixture->folder);
     EXPECT_KIND(rocks_restore(rocks_fixture->data, third, rocks_fixture->arena), ERR_BAD_REQUEST);
-}
-
-TEST(rocks_backup, a_restore_goes_into_a_free_folder_and_half_of_one_does_not_open)
-{
-    rocks_fixture_run(run_restore_over);
 }
 
 /* ---- walks ---- */

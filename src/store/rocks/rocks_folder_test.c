@@ -46,8 +46,7 @@ make_and_close(struct rocks_fixture *rocks_fixture)
 
 /* ---- identity ---- */
 
-static void
-run_identity(struct rocks_fixture *rocks_fixture)
+ROCKS_TEST(rocks_folder, another_cluster_name_or_shard_count_is_refused)
 {
     make_and_close(rocks_fixture);
     make_and_close(rocks_fixture); /* the same again is fine */
@@ -60,13 +59,7 @@ run_identity(struct rocks_fixture *rocks_fixture)
     expect_refused(rocks_fixture, &options, ERR_BAD_REQUEST, "was made with 16 shards, not 8");
 }
 
-TEST(rocks_folder, another_cluster_name_or_shard_count_is_refused)
-{
-    rocks_fixture_run(run_identity);
-}
-
-static void
-run_formats(struct rocks_fixture *rocks_fixture)
+ROCKS_TEST(rocks_folder, a_newer_format_and_a_damaged_identity_are_refused)
 {
     make_and_close(rocks_fixture);
     struct rocks_options options = load_options(rocks_fixture->data);
@@ -86,14 +79,8 @@ run_formats(struct rocks_fixture *rocks_fixture)
     }
 }
 
-TEST(rocks_folder, a_newer_format_and_a_damaged_identity_are_refused)
-{
-    rocks_fixture_run(run_formats);
-}
-
 /* Nothing is written into a folder of somebody else. A mount's lost+found is nobody. */
-static void
-run_not_ours(struct rocks_fixture *rocks_fixture)
+ROCKS_TEST(rocks_folder, a_folder_of_somebody_else_is_refused_and_left_alone)
 {
     int failed = mkdir(rocks_fixture->data, 0700);
     check(failed == 0);
@@ -116,13 +103,7 @@ run_not_ours(struct rocks_fixture *rocks_fixture)
     EXPECT_KIND(rocks_open(&options, rocks_fixture->arena, &store), ERR_IO);
 }
 
-TEST(rocks_folder, a_folder_of_somebody_else_is_refused_and_left_alone)
-{
-    rocks_fixture_run(run_not_ours);
-}
-
-static void
-run_lock(struct rocks_fixture *rocks_fixture)
+ROCKS_TEST(rocks_folder, a_folder_is_open_once_and_names_who_has_it)
 {
     struct rocks_options options = load_options(rocks_fixture->data);
     struct store *store;
@@ -135,11 +116,6 @@ run_lock(struct rocks_fixture *rocks_fixture)
     EXPECT_KIND(rocks_check(rocks_fixture->data, rocks_fixture->arena, &check), ERR_BUSY);
     store_close(store);
     make_and_close(rocks_fixture);
-}
-
-TEST(rocks_folder, a_folder_is_open_once_and_names_who_has_it)
-{
-    rocks_fixture_run(run_lock);
 }
 
 /* ---- damage ---- */
@@ -450,8 +426,7 @@ TEST(rocks_look, a_check_names_rows_that_make_no_sense)
 }
 
 /* The committer meets it first: it stops, and says why. */
-static void
-run_bad_guard(struct rocks_fixture *rocks_fixture)
+ROCKS_TEST(rocks_damage, a_guard_of_the_wrong_size_fails_the_store)
 {
     make_and_close(rocks_fixture);
     put_raw_row(rocks_fixture->data, "\0\x03\0\0\0\x02", 6, "12345");
@@ -465,14 +440,8 @@ run_bad_guard(struct rocks_fixture *rocks_fixture)
     store_close(store);
 }
 
-TEST(rocks_damage, a_guard_of_the_wrong_size_fails_the_store)
-{
-    rocks_fixture_run(run_bad_guard);
-}
-
 /* Checksums are RocksDB's; this is for whatever else could write there. */
-static void
-run_bad_ledger(struct rocks_fixture *rocks_fixture)
+ROCKS_TEST(rocks_damage, a_row_of_the_ledger_that_is_none_refuses_to_open)
 {
     static const char *const values[] = {"less than a head", "sixteen bytes...",
                                          "\1\1\1\1\0\0\0\0guard..1key that is too short"};
@@ -491,13 +460,7 @@ run_bad_ledger(struct rocks_fixture *rocks_fixture)
     }
 }
 
-TEST(rocks_damage, a_row_of_the_ledger_that_is_none_refuses_to_open)
-{
-    rocks_fixture_run(run_bad_ledger);
-}
-
-static void
-run_large_flip(struct rocks_fixture *rocks_fixture)
+ROCKS_TEST(rocks_damage, a_flipped_byte_in_a_large_value_is_found)
 {
     struct store *store = rocks_fixture_open(rocks_fixture);
     uint8_t bytes[10000];
@@ -530,15 +493,9 @@ run_large_flip(struct rocks_fixture *rocks_fixture)
     store_close(store);
 }
 
-TEST(rocks_damage, a_flipped_byte_in_a_large_value_is_found)
-{
-    rocks_fixture_run(run_large_flip);
-}
-
 /* The rows of a range delete are looked for before it is written: a block that cannot be read fails
  * the store, and the next opening finds nothing of it. */
-static void
-run_unreadable_range(struct rocks_fixture *rocks_fixture)
+ROCKS_TEST(rocks_damage, a_range_that_cannot_be_read_is_not_written)
 {
     struct store *store = rocks_fixture_open(rocks_fixture);
     uint8_t bytes[1000];
@@ -563,9 +520,4 @@ run_unreadable_range(struct rocks_fixture *rocks_fixture)
     rocks_fixture_put(rocks_fixture, store, PARTITION_OF_SHARD(1), ROW_RUN, 1);
     EXPECT_EQ(rocks_fixture_count(rocks_fixture, store, PARTITION_OF_SHARD(1), ROW_RUN), 1);
     store_close(store);
-}
-
-TEST(rocks_damage, a_range_that_cannot_be_read_is_not_written)
-{
-    rocks_fixture_run(run_unreadable_range);
 }

@@ -83,8 +83,7 @@ TEST(rocks_gather, nobody_is_waited_for_on_a_fast_disk_or_by_one_alone)
 }
 
 /* A load as in rocks_test: nothing is lost, and nobody waits for ever. */
-static void
-run_slow_load(struct rocks_fixture *rocks_fixture)
+ROCKS_TEST(rocks_gather, a_load_on_a_slow_disk_leaves_exactly_its_rows)
 {
     struct load load = {.store = rocks_fixture_open(rocks_fixture), .shards = 8, .steps = 100};
     load_run(&load);
@@ -97,9 +96,4 @@ run_slow_load(struct rocks_fixture *rocks_fixture)
     load.store = rocks_fixture_open(rocks_fixture);
     EXPECT_TEXT(load_verify(load.store, 8, load.acked, rocks_fixture->arena), NULL);
     store_close(load.store);
-}
-
-TEST(rocks_gather, a_load_on_a_slow_disk_leaves_exactly_its_rows)
-{
-    rocks_fixture_run(run_slow_load);
 }

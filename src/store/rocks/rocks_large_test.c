@@ -151,8 +151,7 @@ do_some(struct pair *pair)
 
 /* Method: rows below and above the size that makes them large, on their way and flushed, read in
  * both directions by loops, which read no disk, and by threads. */
-static void
-run_any_rows(struct rocks_fixture *rocks_fixture)
+ROCKS_TEST(rocks_large, rows_of_any_size_are_read_as_they_were_put)
 {
     struct pair pair = {.rocks_fixture = rocks_fixture, .store = rocks_fixture_open(rocks_fixture)};
     rocks_fixture_put(rocks_fixture, pair.store, SHARD, ROW_RUN, 1); /* the guard is 1 */
@@ -166,11 +165,6 @@ run_any_rows(struct rocks_fixture *rocks_fixture)
     rocks_stats(pair.store, &stats);
     EXPECT(stats.cold_reads > 0);
     store_close(pair.store);
-}
-
-TEST(rocks_large, rows_of_any_size_are_read_as_they_were_put)
-{
-    rocks_fixture_run(run_any_rows);
 }
 
 /* --- room ------------------------------------------------------------------------------------- */
@@ -227,8 +221,7 @@ expect_portions(struct rocks_fixture *rocks_fixture, struct store *store, uint64
 
 /* Method: a few rows of each portion stay for ever. An engine that only deletes files in which
  * nothing lives would keep them all. */
-static void
-run_room(struct rocks_fixture *rocks_fixture)
+ROCKS_TEST(rocks_large, room_of_deleted_rows_comes_back_though_their_neighbours_stay)
 {
     struct store *store = rocks_fixture_open(rocks_fixture);
     rocks_fixture_put(rocks_fixture, store, SHARD, ROW_RUN, 1);
@@ -243,9 +236,4 @@ run_room(struct rocks_fixture *rocks_fixture)
     store = rocks_fixture_open(rocks_fixture);
     expect_portions(rocks_fixture, store, portions);
     store_close(store);
-}
-
-TEST(rocks_large, room_of_deleted_rows_comes_back_though_their_neighbours_stay)
-{
-    rocks_fixture_run(run_room);
 }

@@ -31,8 +31,7 @@ judge_flip(struct rocks_fixture *rocks_fixture, struct wal_copy *log, size_t rec
 }
 
 /* The length is what leads to the next record: a wrong one must not hide all that follow. */
-static void
-run_headers(struct rocks_fixture *rocks_fixture)
+ROCKS_TEST(rocks_log, a_bad_header_is_damage)
 {
     struct wal_copy log;
     wal_make(rocks_fixture, 0, &log);
@@ -47,11 +46,6 @@ run_headers(struct rocks_fixture *rocks_fixture)
     struct rocks_options options = load_options(rocks_fixture->data);
     struct store *store;
     EXPECT_KIND(rocks_open(&options, rocks_fixture->arena, &store), ERR_CORRUPT);
-}
-
-TEST(rocks_log, a_bad_header_is_damage)
-{
-    rocks_fixture_run(run_headers);
 }
 
 /* ---- looking at an unfinished write ---- */
@@ -111,8 +105,7 @@ TEST(rocks_log, a_check_reports_an_unfinished_write_and_calls_it_no_problem)
 }
 
 /* What a start refuses is a problem for a check. */
-static void
-run_no_log(struct rocks_fixture *rocks_fixture)
+ROCKS_TEST(rocks_log, a_check_finds_that_the_log_is_missing)
 {
     struct wal_copy log;
     wal_make(rocks_fixture, 0, &log);
@@ -124,11 +117,6 @@ run_no_log(struct rocks_fixture *rocks_fixture)
     EXPECT(strstr(check.sentence[0], "is missing") != NULL);
     struct store_info info;
     EXPECT_KIND(rocks_info(rocks_fixture->data, rocks_fixture->arena, &info), ERR_CORRUPT);
-}
-
-TEST(rocks_log, a_check_finds_that_the_log_is_missing)
-{
-    rocks_fixture_run(run_no_log);
 }
 
 /* ---- the power goes while the end is set aside ---- */
@@ -209,8 +197,7 @@ expect_cut_refused(struct rocks_fixture *rocks_fixture, const char *path, size_t
 }
 
 /* In a record, between any two, and before the first: what is gone was acknowledged. */
-static void
-run_cut(struct rocks_fixture *rocks_fixture)
+ROCKS_TEST(rocks_log, a_log_that_was_cut_in_its_middle_is_refused)
 {
     struct wal_copy log;
     fill_log(rocks_fixture, &log);
@@ -220,14 +207,8 @@ run_cut(struct rocks_fixture *rocks_fixture)
     expect_cut_refused(rocks_fixture, log.path, 0);
 }
 
-TEST(rocks_log, a_log_that_was_cut_in_its_middle_is_refused)
-{
-    rocks_fixture_run(run_cut);
-}
-
 /* What was written behind the last note may be torn, and a note that is damaged says nothing. */
-static void
-run_torn_behind_mark(struct rocks_fixture *rocks_fixture)
+ROCKS_TEST(rocks_log, a_log_that_is_torn_behind_what_was_noted_opens)
 {
     struct wal_copy log;
     fill_log(rocks_fixture, &log);
@@ -242,9 +223,4 @@ run_torn_behind_mark(struct rocks_fixture *rocks_fixture)
     failed = truncate(mark, 10);
     check(failed == 0);
     store_close(rocks_fixture_open(rocks_fixture));
-}
-
-TEST(rocks_log, a_log_that_is_torn_behind_what_was_noted_opens)
-{
-    rocks_fixture_run(run_torn_behind_mark);
 }

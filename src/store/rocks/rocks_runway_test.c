@@ -41,8 +41,7 @@ expect_refused(struct rocks_fixture *rocks_fixture, const char *words)
 
 /* ---- the runway ---- */
 
-static void
-run_is_laid(struct rocks_fixture *rocks_fixture)
+ROCKS_TEST(rocks_runway, commits_do_not_change_the_size_of_the_log)
 {
     struct store *store = rocks_fixture_open(rocks_fixture);
     rocks_fixture_put(rocks_fixture, store, PARTITION_OF_SHARD(1), ROW_RUN, 0);
@@ -56,13 +55,7 @@ run_is_laid(struct rocks_fixture *rocks_fixture)
     store_close(store);
 }
 
-TEST(rocks_runway, commits_do_not_change_the_size_of_the_log)
-{
-    rocks_fixture_run(run_is_laid);
-}
-
-static void
-run_zeros_behind(struct rocks_fixture *rocks_fixture)
+ROCKS_TEST(rocks_runway, zeros_behind_the_last_record_are_its_end)
 {
     static const size_t zeros[] = {0, 1, 6, 7, 8, 511, 512, 32768, RUNWAY};
     struct wal_copy log;
@@ -77,11 +70,6 @@ run_zeros_behind(struct rocks_fixture *rocks_fixture)
     EXPECT_OK(rocks_check(rocks_fixture->data, rocks_fixture->arena, &check));
     EXPECT(check.problems == 0 && check.info.note == NULL);
     expect_rows(rocks_fixture, WAL_ROWS + 1);
-}
-
-TEST(rocks_runway, zeros_behind_the_last_record_are_its_end)
-{
-    rocks_fixture_run(run_zeros_behind);
 }
 
 /* ---- a power cut in the last record ---- */
@@ -152,8 +140,7 @@ run_torn(struct rocks_fixture *rocks_fixture, size_t bytes, uint64_t seed)
     expect_rows(rocks_fixture, rows);
 }
 
-static void
-run_torn_all(struct rocks_fixture *rocks_fixture)
+ROCKS_TEST(rocks_runway, any_sectors_of_the_last_record_may_be_missing)
 {
     static const size_t bytes[] = {10, 700, 20000, 100000};
     char *folder = rocks_fixture->data;
@@ -163,11 +150,6 @@ run_torn_all(struct rocks_fixture *rocks_fixture)
             arena_format(rocks_fixture->arena, "rm -rf '%s/copy'", rocks_fixture->folder));
         run_torn(rocks_fixture, bytes[i % (int)array_length(bytes)], test_seed(i));
     }
-}
-
-TEST(rocks_runway, any_sectors_of_the_last_record_may_be_missing)
-{
-    rocks_fixture_run(run_torn_all);
 }
 
 /* ---- damage ---- */
@@ -219,8 +201,7 @@ TEST(rocks_runway, a_bit_that_is_another_is_damage_though_zeros_follow)
     rocks_fixture_run(run_flips_in_a_chain);
 }
 
-static void
-run_zeros_in_a_value(struct rocks_fixture *rocks_fixture)
+ROCKS_TEST(rocks_runway, a_value_may_be_of_zeros)
 {
     struct store *store = rocks_fixture_open(rocks_fixture);
     struct batch *batch = batch_new(rocks_fixture->arena, PARTITION_OF_SHARD(1), 1);
@@ -236,11 +217,6 @@ run_zeros_in_a_value(struct rocks_fixture *rocks_fixture)
     EXPECT_OK(inspect(rocks_fixture, rocks_fixture->arena, &report));
     EXPECT(report.torn_file == NULL && report.records > 0);
     expect_rows(rocks_fixture, 1);
-}
-
-TEST(rocks_runway, a_value_may_be_of_zeros)
-{
-    rocks_fixture_run(run_zeros_in_a_value);
 }
 
 /* ---- records that are missing ---- */
@@ -260,8 +236,7 @@ write_part(struct rocks_fixture *rocks_fixture, const struct wal_copy *log, size
 }
 
 /* The log in three parts: as RocksDB writes them when memtables are changed. */
-static void
-run_parts(struct rocks_fixture *rocks_fixture)
+ROCKS_TEST(rocks_runway, a_log_that_is_missing_between_others_or_lost_its_end_refuses_to_open)
 {
     struct wal_copy log;
     wal_make(rocks_fixture, 0, &log);
@@ -278,14 +253,8 @@ run_parts(struct rocks_fixture *rocks_fixture)
     expect_rows(rocks_fixture, WAL_ROWS);
 }
 
-TEST(rocks_runway, a_log_that_is_missing_between_others_or_lost_its_end_refuses_to_open)
-{
-    rocks_fixture_run(run_parts);
-}
-
 /* The second of three records is cut out of a log. */
-static void
-run_cut_out(struct rocks_fixture *rocks_fixture)
+ROCKS_TEST(rocks_runway, a_record_that_is_missing_inside_a_log_refuses_to_open)
 {
     struct wal_copy log;
     wal_make(rocks_fixture, 0, &log);
@@ -297,14 +266,8 @@ run_cut_out(struct rocks_fixture *rocks_fixture)
     expect_refused(rocks_fixture, "has to be");
 }
 
-TEST(rocks_runway, a_record_that_is_missing_inside_a_log_refuses_to_open)
-{
-    rocks_fixture_run(run_cut_out);
-}
-
 /* RocksDB needs logs from some number on; what is before may have any gap. */
-static void
-run_old_log(struct rocks_fixture *rocks_fixture)
+ROCKS_TEST(rocks_runway, a_log_that_is_no_longer_needed_does_not_count)
 {
     struct wal_copy log;
     struct store *store = rocks_fixture_open(rocks_fixture);
@@ -317,9 +280,4 @@ run_old_log(struct rocks_fixture *rocks_fixture)
     EXPECT_OK(inspect(rocks_fixture, rocks_fixture->arena, &report));
     EXPECT(report.gap_file != NULL);
     expect_rows(rocks_fixture, WAL_ROWS);
-}
-
-TEST(rocks_runway, a_log_that_is_no_longer_needed_does_not_count)
-{
-    rocks_fixture_run(run_old_log);
 }

@@ -88,8 +88,7 @@ await_passes(struct rocks_fixture *rocks_fixture, struct metrics *metrics, int64
     }
 }
 
-static void
-run_whole(struct rocks_fixture *rocks_fixture)
+ROCKS_TEST(rocks_scrub, a_store_that_is_whole_has_no_damage)
 {
     fill(rocks_fixture);
     struct metrics *metrics = metrics_new();
@@ -104,11 +103,6 @@ run_whole(struct rocks_fixture *rocks_fixture)
                            rocks_fixture->arena));
     store_close(store);
     metrics_free(metrics);
-}
-
-TEST(rocks_scrub, a_store_that_is_whole_has_no_damage)
-{
-    rocks_fixture_run(run_whole);
 }
 
 /* How many of the rows can be read. */
@@ -140,8 +134,7 @@ expect_backup_refused(struct rocks_fixture *rocks_fixture, struct store *store)
 
 /* Eight bytes of two blocks: both are found, the rows behind them are read, the estimate is near.
  */
-static void
-run_table(struct rocks_fixture *rocks_fixture)
+ROCKS_TEST(rocks_scrub, damage_in_a_table_is_found_before_somebody_reads_it)
 {
     fill(rocks_fixture);
     char *table = rocks_fixture_find_file(rocks_fixture->arena, rocks_fixture->data, ".sst");
@@ -170,13 +163,7 @@ run_table(struct rocks_fixture *rocks_fixture)
     metrics_free(metrics);
 }
 
-TEST(rocks_scrub, damage_in_a_table_is_found_before_somebody_reads_it)
-{
-    rocks_fixture_run(run_table);
-}
-
-static void
-run_large(struct rocks_fixture *rocks_fixture)
+ROCKS_TEST(rocks_scrub, damage_of_a_large_value_is_found_before_somebody_reads_it)
 {
     fill(rocks_fixture);
     char *file = rocks_fixture_find_file(rocks_fixture->arena, rocks_fixture->data, ".blob");
@@ -192,14 +179,8 @@ run_large(struct rocks_fixture *rocks_fixture)
     metrics_free(metrics);
 }
 
-TEST(rocks_scrub, damage_of_a_large_value_is_found_before_somebody_reads_it)
-{
-    rocks_fixture_run(run_large);
-}
-
 /* Without passes a read tells. */
-static void
-run_read(struct rocks_fixture *rocks_fixture)
+ROCKS_TEST(rocks_scrub, a_read_that_meets_damage_reports_it)
 {
     fill(rocks_fixture);
     char *table = rocks_fixture_find_file(rocks_fixture->arena, rocks_fixture->data, ".sst");
@@ -210,11 +191,6 @@ run_read(struct rocks_fixture *rocks_fixture)
     const char *damage = rocks_damage(store, rocks_fixture->arena);
     EXPECT(damage != NULL && strstr(damage, strrchr(table, '/') + 1) != NULL);
     store_close(store);
-}
-
-TEST(rocks_scrub, a_read_that_meets_damage_reports_it)
-{
-    rocks_fixture_run(run_read);
 }
 
 /* ---- runs ---- */
@@ -264,8 +240,7 @@ count_lost_runs(struct rocks_fixture *rocks_fixture, struct store *store)
 }
 
 /* Two blocks of runs are lost: their current-run rows tell how many there were. */
-static void
-run_runs(struct rocks_fixture *rocks_fixture)
+ROCKS_TEST(rocks_scrub, runs_with_rows_in_damaged_places_are_counted)
 {
     fill_runs(rocks_fixture);
     char *table = rocks_fixture_find_file(rocks_fixture->arena, rocks_fixture->data, ".sst");
@@ -283,11 +258,6 @@ run_runs(struct rocks_fixture *rocks_fixture)
                                (long long)counted)) != NULL);
     store_close(store);
     metrics_free(metrics);
-}
-
-TEST(rocks_scrub, runs_with_rows_in_damaged_places_are_counted)
-{
-    rocks_fixture_run(run_runs);
 }
 
 /* ---- compaction ---- */
@@ -308,8 +278,7 @@ put_runs(struct rocks_fixture *rocks_fixture, struct store *store, uint64_t from
 
 /* RocksDB stops writing then, and so does the store, with the words that name the file. Method: so
  * many small tables that RocksDB merges them with the damaged one. */
-static void
-run_compaction(struct rocks_fixture *rocks_fixture)
+ROCKS_TEST(rocks_scrub, damage_that_compaction_meets_ends_the_store_with_its_name)
 {
     rocks_fixture->fresh_bytes_max = 1; /* rows come to the tables at once */
     struct store *store = rocks_fixture_open(rocks_fixture);
@@ -330,9 +299,4 @@ run_compaction(struct rocks_fixture *rocks_fixture)
     EXPECT(strstr(err->message, "Corruption") != NULL);
     EXPECT(strstr(err->message, strrchr(table, '/') + 1) != NULL);
     store_close(store);
-}
-
-TEST(rocks_scrub, damage_that_compaction_meets_ends_the_store_with_its_name)
-{
-    rocks_fixture_run(run_compaction);
 }

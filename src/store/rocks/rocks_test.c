@@ -80,8 +80,7 @@ CONTRACT_TESTS(X)
 
 /* A load on several shards leaves exactly what it says, through flushes and compactions of small
  * memtables. */
-static void
-run_load(struct rocks_fixture *rocks_fixture)
+ROCKS_TEST(rocks_alone, a_load_through_many_flushes_leaves_exactly_its_rows)
 {
     struct load load = {.store = rocks_fixture_open(rocks_fixture), .shards = 8, .steps = 600};
     load_run(&load);
@@ -106,15 +105,9 @@ run_load(struct rocks_fixture *rocks_fixture)
     EXPECT_EQ(check.info.kinds[ROW_TRANSFER].rows, 8 * 8);
 }
 
-TEST(rocks_alone, a_load_through_many_flushes_leaves_exactly_its_rows)
-{
-    rocks_fixture_run(run_load);
-}
-
 /* Each commit deletes the row that the one before put, often of the same group, and so not in the
  * database yet: the committer has to find it there too. */
-static void
-run_range_deletes(struct rocks_fixture *rocks_fixture)
+ROCKS_TEST(rocks_alone, thousands_of_range_deletes_leave_what_is_not_in_them)
 {
     struct store *store = rocks_fixture_open(rocks_fixture);
     struct partition shard = PARTITION_OF_SHARD(3);
@@ -135,15 +128,9 @@ run_range_deletes(struct rocks_fixture *rocks_fixture)
     store_close(store);
 }
 
-TEST(rocks_alone, thousands_of_range_deletes_leave_what_is_not_in_them)
-{
-    rocks_fixture_run(run_range_deletes);
-}
-
 /* After a reopening nothing is in the block cache: the first read goes to a thread, the second does
  * not. */
-static void
-run_cold_reads(struct rocks_fixture *rocks_fixture)
+ROCKS_TEST(rocks_alone, a_cold_read_goes_to_a_thread_and_a_warm_one_does_not)
 {
     struct store *store = rocks_fixture_open(rocks_fixture);
     for (uint64_t i = 0; i < 50; i++)
@@ -161,14 +148,8 @@ run_cold_reads(struct rocks_fixture *rocks_fixture)
     store_close(store);
 }
 
-TEST(rocks_alone, a_cold_read_goes_to_a_thread_and_a_warm_one_does_not)
-{
-    rocks_fixture_run(run_cold_reads);
-}
-
 /* What is in memory but too much for a loop is read by a thread. */
-static void
-run_long_scan(struct rocks_fixture *rocks_fixture)
+ROCKS_TEST(rocks_alone, a_long_scan_does_not_hold_the_loop)
 {
     enum { ROWS = 3000 };
     struct store *store = rocks_fixture_open(rocks_fixture);
@@ -184,15 +165,9 @@ run_long_scan(struct rocks_fixture *rocks_fixture)
     store_close(store);
 }
 
-TEST(rocks_alone, a_long_scan_does_not_hold_the_loop)
-{
-    rocks_fixture_run(run_long_scan);
-}
-
 /* Thousands of rows that are marked as gone lie before those that a short scan wants: more than a
  * loop may climb over, so a thread does. */
-static void
-run_many_gone(struct rocks_fixture *rocks_fixture)
+ROCKS_TEST(rocks_alone, a_scan_behind_thousands_of_deleted_rows_does_not_hold_the_loop)
 {
     enum { ROWS = 9000, GONE = 8000 };
     rocks_fixture->fresh_bytes_max = 1; /* what is put settles with the next commit */
@@ -219,11 +194,6 @@ run_many_gone(struct rocks_fixture *rocks_fixture)
     EXPECT_EQ(rocks_fixture_count(rocks_fixture, store, PARTITION_OF_SHARD(1), ROW_VISIBLE),
               ROWS - GONE);
     store_close(store);
-}
-
-TEST(rocks_alone, a_scan_behind_thousands_of_deleted_rows_does_not_hold_the_loop)
-{
-    rocks_fixture_run(run_many_gone);
 }
 
 /* ---- guards that are forgotten ---- */
@@ -266,8 +236,7 @@ race_owners(struct rocks_fixture *rocks_fixture, struct store *store, struct par
 
 /* The committer may keep one guard in memory and has to forget all the time. What it forgets in
  * the middle of a group it would read as it was before that group. */
-static void
-run_forgotten_guards(struct rocks_fixture *rocks_fixture)
+ROCKS_TEST(rocks_alone, an_old_owner_is_fenced_though_guards_are_forgotten)
 {
     struct rocks_options options = load_options(rocks_fixture->data);
     options.guards_max = 1;
@@ -284,9 +253,4 @@ run_forgotten_guards(struct rocks_fixture *rocks_fixture)
     EXPECT(found && slice_equal(owner, slice_text("new")));
     EXPECT_EQ(rocks_fixture_guard(rocks_fixture, store, owned), 100);
     store_close(store);
-}
-
-TEST(rocks_alone, an_old_owner_is_fenced_though_guards_are_forgotten)
-{
-    rocks_fixture_run(run_forgotten_guards);
 }

@@ -17,6 +17,9 @@ void rocks_fixture_begin(struct rocks_fixture *rocks_fixture);
 void rocks_fixture_end(struct rocks_fixture *rocks_fixture);
 /* Runs a test as a fiber in a place of its own, with two loops. */
 void rocks_fixture_run(void (*run)(struct rocks_fixture *rocks_fixture));
+#define ROCKS_TEST(suite, title, ...)                                                              \
+    TEST_IN(suite, title, struct rocks_fixture *rocks_fixture, rocks_fixture_run(body),            \
+            ##__VA_ARGS__)
 
 /* The rest yields; an error fails the test. */
 

@@ -7,7 +7,7 @@
 #include "base/memory.h"
 #include "base/test.h"
 #include "fiber/clock.h"
-#include "fiber/linux/linux.h"
+#include "fiber/linux/test_loops.h"
 #include "store/memory/memory.h"
 #include "visibility/engine.h"
 
@@ -138,8 +138,7 @@ pause_ms(int64_t count)
     for (int tries_ = 0; !(condition) && tries_ < 5000; tries_++)                                  \
     pause_ms(1)
 
-static void
-run_failing(void *argument)
+LOOP_TEST(feeder, what_could_not_be_written_is_written_later_in_order_and_memory_has_a_bound, 2)
 {
     scoped(arena_drop) struct arena *arena = arena_new(0);
     struct feeder_fixture feeder_fixture;
@@ -164,13 +163,7 @@ run_failing(void *argument)
     feeder_fixture_close(&feeder_fixture);
 }
 
-TEST(feeder, what_could_not_be_written_is_written_later_in_order_and_memory_has_a_bound)
-{
-    linux_run(&(struct linux_options){.loops = 2}, run_failing, NULL);
-}
-
-static void
-run_stop(void *argument)
+LOOP_TEST(feeder, a_feeder_that_stops_feeds_what_it_took_and_takes_nothing_more, 2)
 {
     scoped(arena_drop) struct arena *arena = arena_new(0);
     struct feeder_fixture feeder_fixture;
@@ -182,15 +175,9 @@ run_stop(void *argument)
     feeder_fixture_close(&feeder_fixture);
 }
 
-TEST(feeder, a_feeder_that_stops_feeds_what_it_took_and_takes_nothing_more)
-{
-    linux_run(&(struct linux_options){.loops = 2}, run_stop, NULL);
-}
-
 /* --- the registry ---- */
 
-static void
-run_registry(void *argument)
+LOOP_TEST(registry, keys_are_added_all_or_none_even_if_another_host_adds_some, 2)
 {
     scoped(arena_drop) struct arena *arena = arena_new(0);
     struct memory_base *base = memory_base_new(0);
@@ -212,9 +199,4 @@ run_registry(void *argument)
     registry_close(other);
     store_close(store);
     memory_base_free(base);
-}
-
-TEST(registry, keys_are_added_all_or_none_even_if_another_host_adds_some)
-{
-    linux_run(&(struct linux_options){.loops = 2}, run_registry, NULL);
 }
