@@ -50,7 +50,7 @@ set_groups(struct fixture *fixture)
         request->data[i]->key = (char *)data[i][0];
         request->data[i]->value = (char *)data[i][1];
     }
-    EXPECT_OK(fixture_update_domain(fixture, request));
+    EXPECT_OK(fixture_call(fixture, request, NULL));
 }
 
 static void

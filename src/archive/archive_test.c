@@ -12,9 +12,8 @@
 
 /* --- names: made by Cadence's own code ---- */
 
-TEST(archive, files_are_called_as_in_cadence)
+ARENA_TEST(archive, files_are_called_as_in_cadence)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     const char *prefix =
         archive_history_prefix("testDomainID", "testWorkflowID", "testRunID", arena);
     const char *name = archive_history_name(prefix, 5, arena);
@@ -28,9 +27,8 @@ TEST(archive, files_are_called_as_in_cadence)
     EXPECT(!archive_history_version(arena_format(arena, "%s.new", name), prefix, &version));
 }
 
-TEST(archive, records_are_ordered_by_their_names)
+ARENA_TEST(archive, records_are_ordered_by_their_names)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct record_name one, other;
     EXPECT(archive_record_name_read(archive_record_name(20, "a", arena), &one));
     EXPECT(archive_record_name_read(archive_record_name(3, "b", arena), &other));
@@ -44,9 +42,8 @@ TEST(archive, records_are_ordered_by_their_names)
 
 /* --- URIs ---- */
 
-TEST(archive, a_uri_names_a_folder_or_is_refused_in_cadences_words, "J-020")
+ARENA_TEST(archive, a_uri_names_a_folder_or_is_refused_in_cadences_words, "J-020")
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     static const struct {
         const char *uri, *folder, *refusal;
     } known[] = {
@@ -90,9 +87,8 @@ static const char cadence_record[] =
     "\"SearchAttributes\":{\"CustomKeywordField\":\"\\\"one\\\"\"},"
     "\"HistoryArchivalURI\":\"file:///a\"}";
 
-TEST(archive, a_record_that_cadence_wrote_is_read, "B-034")
+ARENA_TEST(archive, a_record_that_cadence_wrote_is_read, "B-034")
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     API(WorkflowExecutionInfo) *info;
     EXPECT_OK(archive_record_read(slice_text(cadence_record), arena, &info));
     EXPECT_TEXT(info->workflow_execution->workflow_id, "wf");
@@ -110,9 +106,8 @@ TEST(archive, a_record_that_cadence_wrote_is_read, "B-034")
                        slice_text("\"one\"")));
 }
 
-TEST(archive, a_record_is_written_as_cadence_does_with_more_behind)
+ARENA_TEST(archive, a_record_is_written_as_cadence_does_with_more_behind)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     API(WorkflowExecutionInfo) *info, *again;
     EXPECT_OK(archive_record_read(slice_text(cadence_record), arena, &info));
     info->execution_time = NULL;
@@ -167,9 +162,8 @@ read_settings(const char *yaml, struct arena *arena, struct archive_settings set
     "domainDefaults: {archival: {history: {status: enabled, URI: 'file:///h'}, "                   \
     "visibility: {URI: 'file:///v'}}}\n"
 
-TEST(archive, settings_are_those_of_cadence, "J-020")
+ARENA_TEST(archive, settings_are_those_of_cadence, "J-020")
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct archive_settings settings[2];
     EXPECT_OK(read_settings("{}", arena, settings));
     EXPECT(!settings[0].is_enabled && !settings[1].is_enabled);

@@ -74,12 +74,6 @@ look_fiber(void *argument)
     arena_free(arena);
 }
 
-static bool
-has_ended(void *context)
-{
-    return !host_is_running(context);
-}
-
 /* Crashes at the k-th write; false: there were fewer. */
 static bool
 crash_at(uint64_t seed, uint64_t k, size_t payload, unsigned *seen)
@@ -89,15 +83,15 @@ crash_at(uint64_t seed, uint64_t k, size_t payload, unsigned *seen)
     struct archive_fixture archive_fixture = {.payload = payload};
     host_crash_at_write(host, k);
     host_start(host, put_fiber, &archive_fixture);
-    EXPECT(world_run_until(world, has_ended, host, 600 * NS_PER_S));
+    EXPECT(world_run_until(world, host_has_ended, host, 600 * NS_PER_S));
     bool is_over = archive_fixture.is_put;
     host_crash_at_write(host, 0);
     if (is_over) { /* and then the power fails */
         host_start(host, put_fiber, &archive_fixture);
-        EXPECT(world_run_until(world, has_ended, host, 600 * NS_PER_S));
+        EXPECT(world_run_until(world, host_has_ended, host, 600 * NS_PER_S));
     }
     host_start(host, look_fiber, &archive_fixture);
-    EXPECT(world_run_until(world, has_ended, host, 600 * NS_PER_S));
+    EXPECT(world_run_until(world, host_has_ended, host, 600 * NS_PER_S));
     *seen += archive_fixture.is_seen;
     world_free(world);
     return !is_over;
@@ -148,7 +142,7 @@ TEST(archive_files, what_was_put_is_there_after_the_power_failed)
         EXPECT(world_run_until(world, is_held, &promise, 600 * NS_PER_S));
         host_crash(promise.host);
         host_start(promise.host, look_fiber, &promise.archive_fixture);
-        EXPECT(world_run_until(world, has_ended, promise.host, 600 * NS_PER_S));
+        EXPECT(world_run_until(world, host_has_ended, promise.host, 600 * NS_PER_S));
         EXPECT(promise.archive_fixture.is_seen);
         world_free(world);
     }
@@ -186,7 +180,7 @@ run_alone(void (*body)(void *argument), void *argument)
         struct world *world = world_new(.seed = test_seed(i));
         struct host *host = world_add_host(world, "alone", 1);
         host_start(host, body, argument == NULL ? host : argument);
-        EXPECT(world_run_until(world, has_ended, host, 3600 * NS_PER_S));
+        EXPECT(world_run_until(world, host_has_ended, host, 3600 * NS_PER_S));
         EXPECT_EQ(host_heap_blocks(host), 0);
         world_free(world);
     }

@@ -100,9 +100,8 @@ TEST(arena, a_large_piece_does_not_waste_the_current_chunk)
     EXPECT(arena_footprint(arena) - before < 10 * ((1 << 20) + 200));
 }
 
-TEST(arena, texts_and_slices_are_copies)
+ARENA_TEST(arena, texts_and_slices_are_copies)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     char text[] = "cadenza";
     char *copy = arena_text(arena, text);
     struct slice slice = arena_slice(arena, slice_text(text));
@@ -117,9 +116,8 @@ TEST(arena, texts_and_slices_are_copies)
     arena_free(NULL);
 }
 
-TEST(arena, zalloc_gives_zeroes_in_used_memory_too)
+ARENA_TEST(arena, zalloc_gives_zeroes_in_used_memory_too)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     memset(arena_alloc(arena, 1000), 0xff, 1000);
     arena_reset(arena);
     uint8_t *bytes = arena_zalloc(arena, 10, 100);
@@ -187,9 +185,8 @@ TEST(vector, items_stay_in_order_while_it_grows)
     EXPECT_EQ(numbers.count, 0);
 }
 
-TEST(vector, an_arena_holds_one_as_well)
+ARENA_TEST(vector, an_arena_holds_one_as_well)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     vector_of(struct slice) words = {0};
     for (int i = 0; i < 100; i++)
         vector_push_in(&words, arena, slice_text(arena_format(arena, "%d", i)));

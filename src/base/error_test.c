@@ -3,9 +3,8 @@
 
 #include "base/test.h"
 
-TEST(error, a_wrapped_error_keeps_kind_and_detail_and_says_what_was_done)
+ARENA_TEST(error, a_wrapped_error_keeps_kind_and_detail_and_says_what_was_done)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct error *cause = error_new(arena, ERR_FENCED, "guard is %d", 7);
     cause->detail = slice_text("detail");
     struct error *err = error_wrap(cause, "commit shard %d", 3);
@@ -17,9 +16,8 @@ TEST(error, a_wrapped_error_keeps_kind_and_detail_and_says_what_was_done)
     EXPECT_OK(NULL);
 }
 
-TEST(error, a_copy_outlives_the_arena_of_the_original)
+ARENA_TEST(error, a_copy_outlives_the_arena_of_the_original)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct arena *short_lived = arena_new(0);
     struct error *err = error_new(short_lived, ERR_BUSY, "queue is full");
     err->detail = arena_slice(short_lived, slice_text("detail"));

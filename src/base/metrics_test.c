@@ -14,9 +14,8 @@ page_of(struct metrics *metrics, struct arena *arena)
     return arena_text_of(arena, metrics_render(metrics, arena));
 }
 
-TEST(metrics, the_page_is_in_order_of_names_and_labels)
+ARENA_TEST(metrics, the_page_is_in_order_of_names_and_labels)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct metrics *metrics = metrics_new();
     gauge_set(metrics_gauge(metrics, "open", "Open\nthings \\ now.", NULL), -3);
     counter_add(metrics_counter(metrics, "calls", "Calls.", LABELS("op", "Poll", "code", "0")), 5);
@@ -49,9 +48,8 @@ TEST(metrics, the_same_labels_give_the_same_series)
     metrics_free(metrics);
 }
 
-TEST(metrics, label_values_from_outside_cannot_break_the_page)
+ARENA_TEST(metrics, label_values_from_outside_cannot_break_the_page)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct metrics *metrics = metrics_new();
     counter_add(metrics_counter(metrics, "n", "h", LABELS("a", "x\"} 1\n\\\xff\xc3\xa9")), 1);
     EXPECT(strstr(page_of(metrics, arena), "n{a=\"x\\\"} 1\\n\\\\\xef\xbf\xbd\xc3\xa9\"} 1\n") !=
@@ -59,9 +57,8 @@ TEST(metrics, label_values_from_outside_cannot_break_the_page)
     metrics_free(metrics);
 }
 
-TEST(metrics, a_histogram_sums_up_its_buckets)
+ARENA_TEST(metrics, a_histogram_sums_up_its_buckets)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct metrics *metrics = metrics_new();
     struct histogram *histogram = metrics_histogram(metrics, "t", "h", LABELS("op", "x"));
     const int64_t times[] = {0, 100000, 100001, 1500000000, 100000000000, 500000000000};
@@ -108,9 +105,8 @@ add_many(void *context)
     return NULL;
 }
 
-TEST(metrics, nothing_is_lost_between_threads)
+ARENA_TEST(metrics, nothing_is_lost_between_threads)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct metrics *metrics = metrics_new();
     pthread_t threads[4];
     for (int i = 0; i < 4; i++)

@@ -53,6 +53,12 @@ struct test {
     }                                                                                              \
     static void inside_##suite_##_##title_(parameter)
 
+/* A test with an arena of its own, `arena` (base/arena.h). */
+#define ARENA_TEST(suite, title, ...)                                                              \
+    TEST_IN(suite, title, struct arena *arena,                                                     \
+            scoped(arena_drop) struct arena *arena = arena_new(0);                                 \
+            body(arena), ##__VA_ARGS__)
+
 #define EXPECT(condition) ((condition) ? (void)0 : test_fail(__FILE__, __LINE__, "%s", #condition))
 #define EXPECT_EQ(actual, wanted)                                                                  \
     test_expect_equal(__FILE__, __LINE__, #actual, (int64_t)(actual), (int64_t)(wanted))

@@ -75,9 +75,8 @@ TEST(text, each_code_point_but_surrogates_is_one_sequence)
 
 /* ---- percent ---- */
 
-TEST(text, percent_encoding_leaves_plain_ascii_and_marks_the_rest)
+ARENA_TEST(text, percent_encoding_leaves_plain_ascii_and_marks_the_rest)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct slice text = text_percent_encode(arena, slice_text("a b~%\n\x7f\xc3\xa9"));
     EXPECT(slice_equal(text, slice_text("a b~%25%0A%7F%C3%A9")));
     text = text_percent_encode(arena, slice_text(" a b ")); /* not at the ends of a header */
@@ -86,9 +85,8 @@ TEST(text, percent_encoding_leaves_plain_ascii_and_marks_the_rest)
     EXPECT_EQ(text_percent_encode(arena, (struct slice){0}).length, 0);
 }
 
-TEST(text, percent_decoding_leaves_what_is_no_escape)
+ARENA_TEST(text, percent_decoding_leaves_what_is_no_escape)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct slice bytes = text_percent_decode(arena, slice_text("%41%4a%4A%%41%4%4g%zz%"));
     EXPECT(slice_equal(bytes, slice_text("AJJ%A%4%4g%zz%")));
 }

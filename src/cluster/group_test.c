@@ -23,9 +23,8 @@ static const char three_clusters[] =
     "    b: {initialFailoverVersion: 1}\n"
     "    c: {initialFailoverVersion: 2, newInitialFailoverVersion: 7, enabled: false}\n";
 
-TEST(group, a_server_without_a_group_is_alone_and_primary)
+ARENA_TEST(group, a_server_without_a_group_is_alone_and_primary)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct config *config = config_default();
     const struct cluster_group *group = NULL;
     EXPECT_OK(cluster_group_load(config, arena, &group));
@@ -35,9 +34,8 @@ TEST(group, a_server_without_a_group_is_alone_and_primary)
     config_free(config);
 }
 
-TEST(group, a_server_alone_under_another_name_is_its_own_primary)
+ARENA_TEST(group, a_server_alone_under_another_name_is_its_own_primary)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct config *config = config_of("clusterGroupMetadata: {currentClusterName: east}\n", arena);
     const struct cluster_group *group = NULL;
     EXPECT_OK(cluster_group_load(config, arena, &group));
@@ -47,9 +45,8 @@ TEST(group, a_server_alone_under_another_name_is_its_own_primary)
 }
 
 /* The numbers of three clusters with increment 100: registered in a, to b, back to a. */
-TEST(group, the_next_version_is_the_smallest_one_of_the_target)
+ARENA_TEST(group, the_next_version_is_the_smallest_one_of_the_target)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct config *config = config_of(three_clusters, arena);
     const struct cluster_group *group = NULL;
     EXPECT_OK(cluster_group_load(config, arena, &group));
@@ -66,9 +63,8 @@ TEST(group, the_next_version_is_the_smallest_one_of_the_target)
     config_free(config);
 }
 
-TEST(group, every_version_belongs_to_the_cluster_that_made_it, "J-006")
+ARENA_TEST(group, every_version_belongs_to_the_cluster_that_made_it, "J-006")
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct config *config = config_of(three_clusters, arena);
     const struct cluster_group *group = NULL;
     EXPECT_OK(cluster_group_load(config, arena, &group));
@@ -86,9 +82,8 @@ TEST(group, every_version_belongs_to_the_cluster_that_made_it, "J-006")
     config_free(config);
 }
 
-TEST(group, all_faults_are_listed_together_and_name_their_keys, "J-005")
+ARENA_TEST(group, all_faults_are_listed_together_and_name_their_keys, "J-005")
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct config *config = config_of("clusterGroupMetadata:\n"
                                       "  failoverVersionIncrement: 10\n"
                                       "  primaryClusterName: nobody\n"
@@ -194,9 +189,8 @@ TEST(group, every_fault_refuses_the_start_and_names_its_key, "J-005")
 
 /* The groups that Cadence's own samples have: three clusters on one machine, and one alone that has
  * begun to migrate its versions. */
-TEST(group, the_groups_of_cadences_samples_load, "J-010", "J-011")
+ARENA_TEST(group, the_groups_of_cadences_samples_load, "J-010", "J-011")
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     const struct cluster_group *group = NULL;
     for (int i = 0; i < 3; i++) {
         const char *yaml = arena_format(
@@ -255,9 +249,8 @@ static const char regions_of_the_design[] =
     "        cluster2: {initialFailoverVersion: 4, region: us-east, rpcAddress: 'c:1'}\n"
     "        cluster3: {initialFailoverVersion: 6, region: eu-west, rpcAddress: 'd:1'}\n";
 
-TEST(group, a_group_with_regions_loads)
+ARENA_TEST(group, a_group_with_regions_loads)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct config *config = config_of(regions_of_the_design, arena);
     const struct cluster_group *group = NULL;
     EXPECT_OK(cluster_group_load(config, arena, &group));
@@ -345,9 +338,8 @@ TEST(group, clusters_say_what_their_files_have_differently_and_both_values)
     }
 }
 
-TEST(group, of_many_differences_the_first_are_listed)
+ARENA_TEST(group, of_many_differences_the_first_are_listed)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     const struct cluster_group *ours = NULL, *theirs = NULL;
     EXPECT_OK(load(EAST_FILE, arena, &ours));
     EXPECT_OK(load("clusterGroupMetadata: {failoverVersionIncrement: 50, primaryClusterName: west, "
@@ -362,9 +354,8 @@ TEST(group, of_many_differences_the_first_are_listed)
 }
 
 /* Its numbers: domains at 0 and 102, entities at 1 and 3. */
-TEST(group, a_version_is_of_a_cluster_or_of_a_region_and_never_of_both)
+ARENA_TEST(group, a_version_is_of_a_cluster_or_of_a_region_and_never_of_both)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct config *config = config_of(regions_of_the_design, arena);
     const struct cluster_group *group = NULL;
     EXPECT_OK(cluster_group_load(config, arena, &group));
@@ -429,9 +420,8 @@ TEST(group, the_numbers_of_the_documents_come_out, "D-036", "D-037", "D-038")
 }
 
 /* While versions of the old remainder are about, new ones come of the new remainder. */
-TEST(group, a_cluster_that_migrates_takes_new_versions_and_keeps_the_old_ones, "D-047")
+ARENA_TEST(group, a_cluster_that_migrates_takes_new_versions_and_keeps_the_old_ones, "D-047")
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct cluster clusters[2];
     struct cluster_group group = group_by_hand(clusters, 2, 0, 10);
     clusters[1].new_initial_failover_version = 7;

@@ -105,9 +105,8 @@ TEST(config, all_faults_of_a_file_are_reported_in_its_order)
                    "test.yaml:4: log: duplicate key, first given in line 1");
 }
 
-TEST(config, very_many_faults_are_counted_and_not_all_listed)
+ARENA_TEST(config, very_many_faults_are_counted_and_not_all_listed)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct buffer yaml = {0};
     for (int i = 0; i < 1000; i++)
         buffer_append_format(&yaml, "zebra%d: 1\n", i);
@@ -131,9 +130,8 @@ TEST(config, broken_yaml_is_refused_with_its_line)
     expect_refused_with("log: {}\n---\nlog: {}\n", "test.yaml:3: a second document");
 }
 
-TEST(config, an_alias_is_refused_and_an_anchor_alone_is_fine)
+ARENA_TEST(config, an_alias_is_refused_and_an_anchor_alone_is_fine)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     config_free(config_of("log: &log {level: info}\n", arena));
     expect_refused("clusterGroupMetadata:\n"
                    "  primaryClusterName: &name east\n"
@@ -204,9 +202,8 @@ TEST(config, variables_are_replaced_from_the_environment)
     expect_variable("$${PORT} costs $5 {x}", "${PORT} costs $5 {x}");
 }
 
-TEST(config, a_replaced_value_is_checked_like_a_written_one)
+ARENA_TEST(config, a_replaced_value_is_checked_like_a_written_one)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct config *config = NULL;
     EXPECT_OK(parse("services:\n  frontend:\n    rpc:\n      grpcPort: ${PORT:1}\n"
                     "      tls:\n        caFiles: [\"${HOST}.pem\"]\n",

@@ -23,9 +23,8 @@ expect_refused_with(const char *yaml, const char *part)
 
 /* --- the table ---- */
 
-TEST(keys, every_default_is_a_value_of_its_key)
+ARENA_TEST(keys, every_default_is_a_value_of_its_key)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     for (size_t i = 0; i < static_key_count; i++) {
         const struct static_key *key = &static_keys[i];
         struct value value;
@@ -52,9 +51,8 @@ TEST(keys, every_key_stands_in_the_table_once_and_is_found)
     }
 }
 
-TEST(keys, every_old_name_leads_to_a_declared_place)
+ARENA_TEST(keys, every_old_name_leads_to_a_declared_place)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     for (size_t i = 0; i < static_alias_count; i++) {
         const char *now = path_current(static_aliases[i].from, arena);
         EXPECT(path_find(now).kind != PATH_UNKNOWN);
@@ -64,9 +62,8 @@ TEST(keys, every_old_name_leads_to_a_declared_place)
 
 /* --- values ---- */
 
-TEST(config, without_a_file_all_is_as_the_table_says, "A-255")
+ARENA_TEST(config, without_a_file_all_is_as_the_table_says, "A-255")
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct config *config = config_default();
     EXPECT_EQ(config_integer(config, "persistence.numHistoryShards"), 16);
     EXPECT_EQ(config_integer(config, "services.frontend.rpc.grpcPort"), 7833);
@@ -82,9 +79,8 @@ TEST(config, without_a_file_all_is_as_the_table_says, "A-255")
     config_free(config);
 }
 
-TEST(config, an_empty_file_is_all_defaults)
+ARENA_TEST(config, an_empty_file_is_all_defaults)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     const char *const files[] = {"", "\n# nothing\n", "---\n", "---\n...\n", "{}", "~", "log:\n"};
     for (size_t i = 0; i < array_length(files); i++) {
         struct config *config = config_of(files[i], arena);
@@ -93,9 +89,8 @@ TEST(config, an_empty_file_is_all_defaults)
     }
 }
 
-TEST(config, a_file_goes_over_the_defaults)
+ARENA_TEST(config, a_file_goes_over_the_defaults)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct config *config = config_of("log: {level: WARN, stdout: no}\n"
                                       "persistence:\n"
                                       "  numHistoryShards: 4\n"
@@ -122,9 +117,8 @@ TEST(config, a_file_goes_over_the_defaults)
     config_free(config);
 }
 
-TEST(config, what_is_left_empty_is_not_given)
+ARENA_TEST(config, what_is_left_empty_is_not_given)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct config *config = config_of("persistence: {numHistoryShards: }\n"
                                       "services: {frontend: {rpc: {grpcPort: ~, bindOnIP: ''}}}\n"
                                       "log: {level: null, encoding: \"\"}\n"
@@ -139,9 +133,8 @@ TEST(config, what_is_left_empty_is_not_given)
     config_free(config);
 }
 
-TEST(config, names_of_the_users_choice_come_in_order_of_the_file)
+ARENA_TEST(config, names_of_the_users_choice_come_in_order_of_the_file)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct config *config = config_of("clusterGroupMetadata:\n"
                                       "  clusterGroup:\n"
                                       "    west: {rpcAddress: 'w:1', initialFailoverVersion: 2}\n"
@@ -246,9 +239,8 @@ count_of(const char *text, const char *part)
     return count;
 }
 
-TEST(config, a_file_made_for_cadence_starts, "J-001", "J-002", "J-003", "J-004")
+ARENA_TEST(config, a_file_made_for_cadence_starts, "J-001", "J-002", "J-003", "J-004")
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct config *config = config_of(cadence_like, arena);
     EXPECT_EQ(config_integer(config, "persistence.numHistoryShards"), 4);
     EXPECT_TEXT(config_text(config, "dynamicconfig.filebased.filepath"), "dynamic.yaml");
@@ -260,9 +252,8 @@ TEST(config, a_file_made_for_cadence_starts, "J-001", "J-002", "J-003", "J-004")
     config_free(config);
 }
 
-TEST(config, what_has_no_meaning_is_reported_once_each_with_line_and_reason)
+ARENA_TEST(config, what_has_no_meaning_is_reported_once_each_with_line_and_reason)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct config *config = config_of(cadence_like, arena);
     struct buffer lines = {0};
     struct log log = {
@@ -280,9 +271,8 @@ TEST(config, what_has_no_meaning_is_reported_once_each_with_line_and_reason)
     EXPECT_EQ(count_of(text, "\"line\":14"), 1); /* ringpop */
 }
 
-TEST(config, old_names_are_read_as_the_new_ones, "J-001", "J-004")
+ARENA_TEST(config, old_names_are_read_as_the_new_ones, "J-001", "J-004")
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct config *config =
         config_of("clusterMetadata:\n"
                   "  enableGlobalDomain: true\n"
@@ -305,9 +295,8 @@ TEST(config, old_names_are_read_as_the_new_ones, "J-001", "J-004")
                         "test.yaml:1: clusterMetadata.masterClusterNam: there is no such key");
 }
 
-TEST(config, where_old_and_new_name_are_given_the_new_one_wins)
+ARENA_TEST(config, where_old_and_new_name_are_given_the_new_one_wins)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     const char *const files[] = {
         "clusterGroupMetadata: {masterClusterName: old, primaryClusterName: new}\n",
         "clusterGroupMetadata: {primaryClusterName: new, masterClusterName: old}\n",
@@ -349,9 +338,8 @@ TEST(config, every_policy_of_forwarding_is_known_and_others_are_refused, "G-042"
 
 /* --- flags ---- */
 
-TEST(config, a_flag_of_the_command_line_goes_over_the_file_with_the_same_checks)
+ARENA_TEST(config, a_flag_of_the_command_line_goes_over_the_file_with_the_same_checks)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct config *config = config_of("persistence: {numHistoryShards: 4}\n", arena);
     EXPECT_OK(config_set(config, "persistence.numHistoryShards", "8", arena));
     EXPECT_EQ(config_integer(config, "persistence.numHistoryShards"), 8);

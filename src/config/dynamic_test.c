@@ -73,9 +73,8 @@ bad_binaries(const struct dynamic *dynamic, const char *domain)
 
 /* --- which entry holds ---- */
 
-TEST(dynamic, without_a_file_all_is_as_the_table_says)
+ARENA_TEST(dynamic, without_a_file_all_is_as_the_table_says)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct dynamic *dynamic = dynamic_new(NULL);
     EXPECT_EQ(dynamic_integer(dynamic, DYNAMIC_MAX_RETENTION_DAYS, NULL), 30);
     EXPECT(!dynamic_flag(dynamic, DYNAMIC_ADMIN_PROTECTION, NULL));
@@ -85,9 +84,8 @@ TEST(dynamic, without_a_file_all_is_as_the_table_says)
     dynamic_free(dynamic);
 }
 
-TEST(dynamic, every_type_is_read_from_the_file, "H-017")
+ARENA_TEST(dynamic, every_type_is_read_from_the_file, "H-017")
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct dynamic *dynamic = dynamic_of("system.maxRetentionDays: [{value: 90}]\n"
                                          "history.enableAdminProtection:\n- value: true\n"
                                          "frontend.failoverCoolDown:\n- value: 1m30s\n"
@@ -250,9 +248,8 @@ TEST(dynamic, keys_that_are_not_known_are_logged_and_ignored)
     dynamic_free(dynamic);
 }
 
-TEST(dynamic, a_section_of_names_is_one_value)
+ARENA_TEST(dynamic, a_section_of_names_is_one_value)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct dynamic *dynamic = dynamic_new(NULL);
     EXPECT(dynamic_value(dynamic, DYNAMIC_SEARCH_ATTRIBUTES, NULL)->map[0].name == NULL);
     const char *good = "frontend.validSearchAttributes: [{value: {Colour: 1, Size: INT}}]\n";
@@ -273,9 +270,8 @@ TEST(dynamic, a_section_of_names_is_one_value)
     dynamic_free(dynamic);
 }
 
-TEST(dynamic, a_broken_file_changes_nothing_and_names_every_fault)
+ARENA_TEST(dynamic, a_broken_file_changes_nothing_and_names_every_fault)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct dynamic *dynamic = dynamic_of("frontend.maxBadBinaries: [{value: 7}]\n", NULL);
     struct error *err = dynamic_load(dynamic,
                                      slice_text("system.maxRetentionDays: [{value: 31}]\n"
@@ -305,9 +301,8 @@ TEST(dynamic, a_broken_file_changes_nothing_and_names_every_fault)
     dynamic_free(dynamic);
 }
 
-TEST(dynamic, a_server_looks_every_half_second_at_least)
+ARENA_TEST(dynamic, a_server_looks_every_half_second_at_least)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct config *config = config_default();
     EXPECT_EQ(dynamic_interval(config), NS_PER_S / 2);
     EXPECT_OK(config_set(config, "dynamicconfig.filebased.pollInterval", "100ms", arena));

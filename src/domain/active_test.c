@@ -223,9 +223,8 @@ TEST(active, at_most_one_cluster_may_mutate_what_is_global)
     }
 }
 
-TEST(active, no_attribute_at_all_asks_for_the_domain)
+ARENA_TEST(active, no_attribute_at_all_asks_for_the_domain)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct domain *domain = domain_of(&questions[5], arena);
     struct active_cluster active = domain_active(domain, NULL, sample_group(NORTH));
     EXPECT_EQ(active.status, ACTIVE_HERE);

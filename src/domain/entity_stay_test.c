@@ -241,9 +241,8 @@ TEST(entity_stay, a_run_whose_region_the_domain_does_not_have_has_one_home_and_r
 }
 
 /* A start has no event before it: it is refused, and nobody may write. */
-TEST(entity_stay, a_new_run_has_no_home_in_a_region_that_the_domain_does_not_have)
+ARENA_TEST(entity_stay, a_new_run_has_no_home_in_a_region_that_the_domain_does_not_have)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct cluster_group group = group_of(1);
     STORED(EntityRecord) record = {.type = "user", .key = "u", .region = "r3", .writer = "watcher"};
     record.failover_version = 107;

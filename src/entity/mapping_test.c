@@ -36,9 +36,8 @@ TEST(mapping, yaml_lines_and_json_say_the_same)
     }
 }
 
-TEST(mapping, keys_may_hold_colons_and_hashes_that_are_not_followed_by_a_blank)
+ARENA_TEST(mapping, keys_may_hold_colons_and_hashes_that_are_not_followed_by_a_blank)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     const char *printed;
     EXPECT_OK(read_text("urn:user#7: us-west\n'a: b': us-east\n", arena, &printed));
     EXPECT_TEXT(printed, "a: b=us-east;urn:user#7=us-west;");

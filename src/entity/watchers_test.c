@@ -360,9 +360,8 @@ load(const char *yaml, struct arena *arena, struct entity_types *types)
     return err;
 }
 
-TEST(entity_types, a_source_of_starts_names_a_type)
+ARENA_TEST(entity_types, a_source_of_starts_names_a_type)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct entity_types types;
     EXPECT_OK(load("entities:\n"
                    "  types:\n"
@@ -384,9 +383,8 @@ TEST(entity_types, a_source_of_starts_names_a_type)
     EXPECT(entity_types_find_source(&types, "user-location") == NULL);
 }
 
-TEST(entity_types, all_faults_are_reported_together)
+ARENA_TEST(entity_types, all_faults_are_reported_together)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct entity_types types;
     struct error *err = load("entities:\n"
                              "  types:\n"

@@ -87,12 +87,6 @@ host_main(void *argument)
     arena_free(arena);
 }
 
-static bool
-has_ended(void *context)
-{
-    return !host_is_running(context);
-}
-
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -106,7 +100,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct world *world = world_new(.seed = 1);
     struct host *host = world_add_host(world, "server", 1);
     host_start(host, host_main, &input);
-    bool is_ended = world_run_until(world, has_ended, host, 3600 * NS_PER_S);
+    bool is_ended = world_run_until(world, host_has_ended, host, 3600 * NS_PER_S);
     check(is_ended);
     check_that(host_heap_blocks(host) == 0, "%zu blocks are left", host_heap_blocks(host));
     world_free(world);

@@ -130,18 +130,16 @@ TEST(schedule_fire, each_overlap_policy_does_what_its_name_says, "A-274")
     }
 }
 
-TEST(schedule_fire, what_can_never_be_started_is_told_and_not_tried_again)
+ARENA_TEST(schedule_fire, what_can_never_be_started_is_told_and_not_tried_again)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct scene scene = {.arena = arena, .refusal = "no list"};
     const STORED(ScheduleReport) *report = play(&scene, OVERLAP(CONCURRENT), 0);
     EXPECT_TEXT(ends_of(report, arena), "rrr");
     EXPECT_TEXT(report->outcomes[0]->refusal, "no list");
 }
 
-TEST(schedule_fire, what_may_help_the_next_time_is_an_error)
+ARENA_TEST(schedule_fire, what_may_help_the_next_time_is_an_error)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct scene scene = {.arena = arena, .fails = true};
     struct schedule_port port = {check_run, cancel, terminate, start, &scene};
     STORED(ScheduleTask) *task = STORED_NEW(arena, schedule_task);

@@ -36,9 +36,8 @@ backfill(struct schedule_fixture *schedule_fixture, const char *id, int64_t from
 
 /* --- waiting and firing ---- */
 
-TEST(schedule, it_waits_by_a_timer_and_fires_when_the_time_has_come)
+ARENA_TEST(schedule, it_waits_by_a_timer_and_fires_when_the_time_has_come)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct schedule_fixture schedule_fixture;
     schedule_fixture_begin(&schedule_fixture, arena, schedule_fixture_request(arena, "@every 60s"));
     schedule_fixture_decide(&schedule_fixture);
@@ -63,9 +62,8 @@ TEST(schedule, it_waits_by_a_timer_and_fires_when_the_time_has_come)
 }
 
 /* The report of a start may be lost in a hundred ways; what is asked for then must be the same. */
-TEST(schedule, what_was_lost_is_asked_for_again_with_the_same_ids)
+ARENA_TEST(schedule, what_was_lost_is_asked_for_again_with_the_same_ids)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct schedule_fixture schedule_fixture;
     schedule_fixture_begin(&schedule_fixture, arena, schedule_fixture_request(arena, "@every 60s"));
     schedule_fixture_at(&schedule_fixture, 1060);
@@ -85,9 +83,8 @@ TEST(schedule, what_was_lost_is_asked_for_again_with_the_same_ids)
     EXPECT_EQ(schedule_fixture_progress(&schedule_fixture)->total_runs, 1);
 }
 
-TEST(schedule, no_two_fires_have_the_same_request_id)
+ARENA_TEST(schedule, no_two_fires_have_the_same_request_id)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     STORED(ScheduleTask) *task = STORED_NEW(arena, schedule_task);
     STORED(ScheduleFire) *fire = schedule_new_fire(arena, 60);
     task->action = schedule_fixture_request(arena, "@every 60s")->action;
@@ -121,9 +118,8 @@ sleep_through(struct schedule_fixture *schedule_fixture, struct arena *arena,
     schedule_fixture_decide(schedule_fixture);
 }
 
-TEST(schedule, after_an_outage_the_catch_up_policy_has_what_is_late, "A-275")
+ARENA_TEST(schedule, after_an_outage_the_catch_up_policy_has_what_is_late, "A-275")
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct schedule_fixture schedule_fixture;
     sleep_through(&schedule_fixture, arena, CATCH_UP(SKIP));
     EXPECT_EQ(schedule_fixture.task->n_fires, 2);
@@ -145,9 +141,8 @@ TEST(schedule, after_an_outage_the_catch_up_policy_has_what_is_late, "A-275")
     EXPECT_EQ(schedule_fixture_progress(&schedule_fixture)->missed_runs, 0);
 }
 
-TEST(schedule, what_is_older_than_the_window_is_missed, "A-275")
+ARENA_TEST(schedule, what_is_older_than_the_window_is_missed, "A-275")
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct schedule_fixture schedule_fixture;
     API(CreateScheduleRequest) *request = schedule_fixture_request(arena, "@every 60s");
     request->policies->overlap_policy = OVERLAP(CONCURRENT);
@@ -164,9 +159,8 @@ TEST(schedule, what_is_older_than_the_window_is_missed, "A-275")
     EXPECT_EQ(schedule_fixture.task->fires[0]->nominal, 1480);
 }
 
-TEST(schedule, a_window_that_is_not_given_is_a_year_where_one_counts, "A-275")
+ARENA_TEST(schedule, a_window_that_is_not_given_is_a_year_where_one_counts, "A-275")
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct schedule_fixture schedule_fixture;
     API(CreateScheduleRequest) *request = schedule_fixture_request(arena, "@every 60s");
     request->policies->catch_up_policy = CATCH_UP(ONE);
@@ -178,9 +172,8 @@ TEST(schedule, a_window_that_is_not_given_is_a_year_where_one_counts, "A-275")
 }
 
 /* A pause counts from its event, however late the next decision is. */
-TEST(schedule, what_was_due_before_a_pause_is_kept_and_what_comes_in_it_is_not)
+ARENA_TEST(schedule, what_was_due_before_a_pause_is_kept_and_what_comes_in_it_is_not)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct schedule_fixture schedule_fixture;
     schedule_fixture_begin(&schedule_fixture, arena, schedule_fixture_request(arena, "@every 60s"));
     schedule_fixture_at(&schedule_fixture, 1061);
@@ -199,9 +192,8 @@ TEST(schedule, what_was_due_before_a_pause_is_kept_and_what_comes_in_it_is_not)
 
 /* --- going on ---- */
 
-TEST(schedule, the_next_run_knows_what_this_one_knew)
+ARENA_TEST(schedule, the_next_run_knows_what_this_one_knew)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct schedule_fixture schedule_fixture, next;
     API(CreateScheduleRequest) *request = schedule_fixture_request(arena, "@every 60s");
     request->policies->overlap_policy = OVERLAP(BUFFER);
@@ -227,9 +219,8 @@ TEST(schedule, the_next_run_knows_what_this_one_knew)
     EXPECT(next.plan.has_timer);
 }
 
-TEST(schedule, a_run_does_not_continue_while_an_activity_is_at_work)
+ARENA_TEST(schedule, a_run_does_not_continue_while_an_activity_is_at_work)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct schedule_fixture schedule_fixture;
     schedule_fixture_begin(&schedule_fixture, arena, schedule_fixture_request(arena, "@every 60s"));
     schedule_fixture_at(&schedule_fixture, 1060);
@@ -242,9 +233,8 @@ TEST(schedule, a_run_does_not_continue_while_an_activity_is_at_work)
     EXPECT(schedule_fixture.plan.continues);
 }
 
-TEST(schedule, it_ends_when_it_is_deleted_or_has_nothing_left, "A-284")
+ARENA_TEST(schedule, it_ends_when_it_is_deleted_or_has_nothing_left, "A-284")
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct schedule_fixture schedule_fixture;
     API(CreateScheduleRequest) *request = schedule_fixture_request(arena, "@every 60s");
     schedule_fixture_begin(&schedule_fixture, arena, request);
@@ -274,9 +264,8 @@ update(struct schedule_fixture *schedule_fixture, const char *cron, int64_t end)
     schedule_fixture_signal(schedule_fixture, SCHEDULE_UPDATE, &request->base);
 }
 
-TEST(schedule, another_end_keeps_the_rhythm_and_another_rhythm_begins_anew, "A-277")
+ARENA_TEST(schedule, another_end_keeps_the_rhythm_and_another_rhythm_begins_anew, "A-277")
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct schedule_fixture schedule_fixture;
     schedule_fixture_begin(&schedule_fixture, arena, schedule_fixture_request(arena, "@every 60s"));
     backfill(&schedule_fixture, "b", 100, 500);
@@ -297,9 +286,8 @@ TEST(schedule, another_end_keeps_the_rhythm_and_another_rhythm_begins_anew, "A-2
 
 /* --- runs ---- */
 
-TEST(schedule, a_buffer_waits_for_the_run_and_looks_less_and_less_often, "A-274")
+ARENA_TEST(schedule, a_buffer_waits_for_the_run_and_looks_less_and_less_often, "A-274")
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct schedule_fixture schedule_fixture;
     API(CreateScheduleRequest) *request = schedule_fixture_request(arena, "0 * * * *");
     request->policies->overlap_policy = OVERLAP(BUFFER);

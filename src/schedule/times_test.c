@@ -66,9 +66,8 @@ TEST(schedule_times, short_cuts_lead_where_the_long_way_leads)
     }
 }
 
-TEST(schedule_times, the_start_counts_and_so_does_the_end)
+ARENA_TEST(schedule_times, the_start_counts_and_so_does_the_end)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct schedule schedule = new_schedule(arena, "* * * * *");
     schedule.definition->spec->start_time = presence_make_timestamp(arena, 600 * NANOSECONDS);
     schedule.definition->spec->end_time = presence_make_timestamp(arena, 720 * NANOSECONDS);
@@ -80,9 +79,8 @@ TEST(schedule_times, the_start_counts_and_so_does_the_end)
 }
 
 /* The same question gets the same answer, or a repeat would start at another time. */
-TEST(schedule_times, jitter_is_the_same_for_the_same_time_and_spread_over_others, "A-284")
+ARENA_TEST(schedule_times, jitter_is_the_same_for_the_same_time_and_spread_over_others, "A-284")
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct schedule schedule = new_schedule(arena, "* * * * *");
     EXPECT_EQ(schedule_due(&schedule, 60), 60 * NANOSECONDS);
     schedule.definition->spec->jitter = presence_make_duration(arena, 10);
@@ -97,9 +95,8 @@ TEST(schedule_times, jitter_is_the_same_for_the_same_time_and_spread_over_others
     EXPECT(early && late);
 }
 
-TEST(schedule_times, times_are_written_as_rfc_3339_has_them)
+ARENA_TEST(schedule_times, times_are_written_as_rfc_3339_has_them)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     EXPECT_TEXT(schedule_time_text(0, arena), "1970-01-01T00:00:00Z");
     EXPECT_TEXT(schedule_time_text(1774748700, arena), "2026-03-29T01:45:00Z");
 }

@@ -13,9 +13,8 @@ text_key(struct arena *arena, struct slice text)
     return key_end(&key);
 }
 
-TEST(key, a_text_is_its_bytes_with_zeros_marked_and_an_end)
+ARENA_TEST(key, a_text_is_its_bytes_with_zeros_marked_and_an_end)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct slice wanted = SLICE_LITERAL("a\0\xff"
                                         "b\0\1");
     EXPECT(slice_equal(text_key(arena, slice_of("a\0b", 3)), wanted));
@@ -103,9 +102,8 @@ TEST(key, keys_sort_as_their_tuples_and_read_back_as_them)
     }
 }
 
-TEST(key, what_is_no_key_is_refused_and_stays_where_it_is)
+ARENA_TEST(key, what_is_no_key_is_refused_and_stays_where_it_is)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     static const struct slice bad[] = {SLICE_LITERAL(""),        SLICE_LITERAL("a"),
                                        SLICE_LITERAL("a\0"),     SLICE_LITERAL("\0\2"),
                                        SLICE_LITERAL("a\0\0\1"), SLICE_LITERAL("a\0\xff\0"),
@@ -120,9 +118,8 @@ TEST(key, what_is_no_key_is_refused_and_stays_where_it_is)
     }
 }
 
-TEST(key, the_key_after_a_prefix_is_above_all_that_begin_with_it)
+ARENA_TEST(key, the_key_after_a_prefix_is_above_all_that_begin_with_it)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     EXPECT(slice_equal(key_after_prefix(slice_text("ab"), arena), slice_text("ac")));
     EXPECT(slice_equal(key_after_prefix(slice_text("a\xff\xff"), arena), slice_text("b")));
     EXPECT_EQ(key_after_prefix(slice_text("\xff\xff"), arena).length, 0);
@@ -133,9 +130,8 @@ TEST(key, the_key_after_a_prefix_is_above_all_that_begin_with_it)
 
 /* ---- partitions ---- */
 
-TEST(key, a_partition_reads_back_and_no_key_of_one_begins_anothers)
+ARENA_TEST(key, a_partition_reads_back_and_no_key_of_one_begins_anothers)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct partition partitions[] = {
         PARTITION_OF_SYSTEM,
         PARTITION_OF_DOMAINS,

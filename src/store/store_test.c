@@ -138,9 +138,8 @@ TEST(store, a_guard_never_falls_and_is_never_zero)
     EXPECT(is_refused(leave_no_guard, "no guard 0"));
 }
 
-TEST(store, a_batch_that_obeys_the_table_passes)
+ARENA_TEST(store, a_batch_that_obeys_the_table_passes)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct batch *batch = batch_new(arena, SHARD(1), 5);
     batch_put(batch, ROW_RUN, TEXT("k"), TEXT("v"));
     batch_delete(batch, ROW_TIMER, TEXT("k"));

@@ -12,9 +12,8 @@
     "\"ActivityHeartBeatTimeout\":12000000000,\"MaxActivityRetries\":-1,"                          \
     "\"NonRetryableErrors\":[\"never\",\"no\"],\"Progress\":null}\n"
 
-TEST(batch, what_the_command_line_sends_is_understood, "A-263")
+ARENA_TEST(batch, what_the_command_line_sends_is_understood, "A-263")
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct bulk_params params;
     EXPECT_OK(bulk_read_params(slice_text(STARTED), arena, &params));
     EXPECT_TEXT(params.domain, "d");
@@ -31,9 +30,8 @@ TEST(batch, what_the_command_line_sends_is_understood, "A-263")
     EXPECT_TEXT(params.final_errors[1], "no");
 }
 
-TEST(batch, what_is_not_given_is_as_usual)
+ARENA_TEST(batch, what_is_not_given_is_as_usual)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct bulk_params params;
     EXPECT_OK(bulk_read_params(slice_text("{\"DomainName\":\"d\",\"Query\":\"q\",\"Reason\":\"r\","
                                           "\"BatchType\":\"cancel\"}"),
@@ -56,9 +54,8 @@ fault_of(const char *input, struct arena *arena)
     return err->message;
 }
 
-TEST(batch, what_lacks_or_is_unknown_is_refused)
+ARENA_TEST(batch, what_lacks_or_is_unknown_is_refused)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
 #define BASE "{\"DomainName\":\"d\",\"Query\":\"q\",\"Reason\":\"r\",\"BatchType\":"
     EXPECT_TEXT(fault_of("{}", arena),
                 "must provide required parameters: BatchType/Reason/DomainName/Query");
@@ -68,9 +65,8 @@ TEST(batch, what_lacks_or_is_unknown_is_refused)
     fault_of("nonsense", arena);
 }
 
-TEST(batch, progress_is_read_as_it_was_written)
+ARENA_TEST(batch, progress_is_read_as_it_was_written)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct bulk_target targets[] = {{"a\"b", "run-1"}, {"c", "run-2"}};
     struct bulk_progress read, progress = {.token = slice_text("here"),
                                            .total = 300,

@@ -175,9 +175,8 @@ expect_part(const char *report, const char *part)
         TEST_FAIL("%s is not in %s", part, report);
 }
 
-TEST(diagnose, timeouts_are_told_with_what_was_configured_and_who_could_have_worked, "A-262")
+ARENA_TEST(diagnose, timeouts_are_told_with_what_was_configured_and_who_could_have_worked, "A-262")
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct story story = {arena, diagnosis_begin(arena), 1};
     add_start(&story);
     int64_t scheduled = add_activity(&story, 5, 0, 0);
@@ -208,9 +207,8 @@ TEST(diagnose, timeouts_are_told_with_what_was_configured_and_who_could_have_wor
     expect_part(report, "\"Failures\":null,\"Retries\":null");
 }
 
-TEST(diagnose, failures_are_told_apart_by_their_reasons, "A-262")
+ARENA_TEST(diagnose, failures_are_told_apart_by_their_reasons, "A-262")
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct story story = {arena, diagnosis_begin(arena), 1};
     static const char *const reasons[] = {"cadenceInternal:Generic", "cadenceInternal:Panic",
                                           "cadenceInternal:Timeout START_TO_CLOSE", "mine",
@@ -241,9 +239,8 @@ TEST(diagnose, failures_are_told_apart_by_their_reasons, "A-262")
     expect_part(report, "{\"DiagnosticsResult\":{\"Timeouts\":null,");
 }
 
-TEST(diagnose, retries_that_cannot_happen_are_reported, "A-262")
+ARENA_TEST(diagnose, retries_that_cannot_happen_are_reported, "A-262")
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct story story = {arena, diagnosis_begin(arena), 1};
     add_start(&story);
     add_activity(&story, 5, 5, 1);

@@ -156,9 +156,8 @@ targets(struct scene *scene, const API(Decision) *decision)
     return text;
 }
 
-TEST(managed_fold, batches_follow_each_other_after_a_wait_and_there_and_back_in_a_drill)
+ARENA_TEST(managed_fold, batches_follow_each_other_after_a_wait_and_there_and_back_in_a_drill)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct scene scene = {.arena = arena};
     begin(&scene, ",\"DrillWaitTime\":7000000000");
     for (int leg = 0; leg < 2; leg++) {
@@ -186,9 +185,8 @@ TEST(managed_fold, batches_follow_each_other_after_a_wait_and_there_and_back_in_
                 "\"FailedResetDomains\":[\"c\"],\"Operator\":\"unknown\"}");
 }
 
-TEST(managed_fold, a_pause_takes_hold_before_the_next_batch_and_not_in_one)
+ARENA_TEST(managed_fold, a_pause_takes_hold_before_the_next_batch_and_not_in_one)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct scene scene = {.arena = arena};
     begin(&scene, "");
     scheduled(&scene, expect_activity(&scene, MANAGED_MOVE));
@@ -203,9 +201,8 @@ TEST(managed_fold, a_pause_takes_hold_before_the_next_batch_and_not_in_one)
     EXPECT_TEXT(targets(&scene, expect_activity(&scene, MANAGED_MOVE)), "c>west ");
 }
 
-TEST(managed_fold, a_pick_that_fails_fails_the_run)
+ARENA_TEST(managed_fold, a_pick_that_fails_fails_the_run)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct scene scene = {.arena = arena};
     started(&scene, "{\"TargetCluster\":\"west\",\"SourceCluster\":\"east\"}");
     scheduled(&scene, expect_activity(&scene, MANAGED_PICK));

@@ -56,9 +56,8 @@ read(const char *input, enum managed_kind kind, struct arena *arena)
     "{\"TargetCluster\":\"west\",\"SourceClusters\":[\"east\"],\"ClusterAttributes\":["            \
     "{\"scope\":\"region\",\"name\":\"one\"},{\"scope\":\"region\",\"name\":\"two\"}]}"
 
-TEST(managed, only_managed_global_domains_of_the_source_are_picked)
+ARENA_TEST(managed, only_managed_global_domains_of_the_source_are_picked)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct managed_params params = read(OUT, KIND_FAILOVER, arena);
     struct managed_move move;
     API(Domain) *domain = make_domain(arena);
@@ -81,9 +80,8 @@ TEST(managed, only_managed_global_domains_of_the_source_are_picked)
     EXPECT(!managed_pick(KIND_FAILOVER, &params, domain, arena, &move));
 }
 
-TEST(managed, a_list_of_domains_restricts_a_failover)
+ARENA_TEST(managed, a_list_of_domains_restricts_a_failover)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct managed_move move;
     struct managed_params params =
         read("{\"TargetCluster\":\"west\",\"SourceCluster\":\"east\",\"Domains\":[\"bills\"]}",
@@ -93,9 +91,8 @@ TEST(managed, a_list_of_domains_restricts_a_failover)
     EXPECT(managed_pick(KIND_FAILOVER, &params, make_domain(arena), arena, &move));
 }
 
-TEST(managed, the_newer_failover_moves_only_attributes_that_are_in_a_source)
+ARENA_TEST(managed, the_newer_failover_moves_only_attributes_that_are_in_a_source)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct managed_params params = read(OUT_V2, KIND_FAILOVER_V2, arena);
     struct managed_move move;
     API(Domain) *domain = make_domain(arena);
@@ -111,9 +108,8 @@ TEST(managed, the_newer_failover_moves_only_attributes_that_are_in_a_source)
     EXPECT(!managed_pick(KIND_FAILOVER_V2, &params, domain, arena, &move));
 }
 
-TEST(managed, a_rebalance_moves_a_domain_to_a_cluster_that_it_prefers_and_has, "F-044")
+ARENA_TEST(managed, a_rebalance_moves_a_domain_to_a_cluster_that_it_prefers_and_has, "F-044")
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct managed_params params = read("{}", KIND_REBALANCE, arena);
     struct managed_move move;
     API(Domain) *domain = make_domain(arena);
@@ -129,9 +125,8 @@ TEST(managed, a_rebalance_moves_a_domain_to_a_cluster_that_it_prefers_and_has, "
     EXPECT(!managed_pick(KIND_REBALANCE, &params, domain, arena, &move));
 }
 
-TEST(managed, the_newer_rebalance_moves_attributes_to_where_the_data_prefer_them, "F-044")
+ARENA_TEST(managed, the_newer_rebalance_moves_attributes_to_where_the_data_prefer_them, "F-044")
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct managed_params params = read("{}", KIND_REBALANCE_V2, arena);
     struct managed_move move;
     API(Domain) *domain = make_domain(arena);
@@ -153,9 +148,8 @@ TEST(managed, the_newer_rebalance_moves_attributes_to_where_the_data_prefer_them
     EXPECT(!managed_pick(KIND_REBALANCE_V2, &params, domain, arena, &move));
 }
 
-TEST(managed, moves_are_read_as_they_were_written_and_turned_around)
+ARENA_TEST(managed, moves_are_read_as_they_were_written_and_turned_around)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct managed_attribute attribute = {"region", "one", "west", "east"};
     struct managed_move move = {.domain = "a\"b",
                                 .target = "west",

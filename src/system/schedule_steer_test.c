@@ -125,21 +125,21 @@ backfills(struct fixture *fixture)
     create->policies->overlap_policy = OVERLAP(SKIP_NEW);
     scheduling_create(fixture, create);
     API(BackfillScheduleRequest) *request = scheduling_backfill(fixture, "past", 0, 10);
-    struct error *err = scheduling_send_backfill(fixture, request);
+    struct error *err = fixture_call(fixture, request, NULL);
     EXPECT_KIND(err, ERR_BAD_REQUEST);
     EXPECT_TEXT(err->message, "EndTime must be after StartTime.");
     request = scheduling_backfill(fixture, "past", 1000 * 3600, 0); /* a thousand hours */
     request->overlap_policy = OVERLAP(CONCURRENT);
     request->backfill_id = "lost";
     for (int i = 0; i < 3; i++)
-        EXPECT_OK(scheduling_send_backfill(fixture, request));
+        EXPECT_OK(fixture_call(fixture, request, NULL));
     const API(ScheduleInfo) *info = scheduling_describe(fixture, "past")->info;
     EXPECT_EQ(info->n_ongoing_backfills, 1);
     EXPECT_TEXT(info->ongoing_backfills[0]->backfill_id, "lost");
     EXPECT_EQ(info->ongoing_backfills[0]->runs_total, 1000);
     EXPECT(info->ongoing_backfills[0]->runs_completed < 1000);
     scheduling_wait(fixture, 60);
-    EXPECT_OK(scheduling_send_backfill(fixture, request)); /* it is remembered */
+    EXPECT_OK(fixture_call(fixture, request, NULL)); /* it is remembered */
     scheduling_wait(fixture, 60);
     info = scheduling_describe(fixture, "past")->info;
     EXPECT_EQ(info->n_ongoing_backfills, 0);
@@ -150,10 +150,10 @@ backfills(struct fixture *fixture)
     scheduling_pause(fixture, "past", "");
     for (int i = 0; i < 10; i++) {
         request->backfill_id = arena_format(fixture->arena, "b%d", i);
-        EXPECT_OK(scheduling_send_backfill(fixture, request));
+        EXPECT_OK(fixture_call(fixture, request, NULL));
     }
     request->backfill_id = "b10";
-    EXPECT_KIND(scheduling_send_backfill(fixture, request), ERR_LIMIT_EXCEEDED);
+    EXPECT_KIND(fixture_call(fixture, request, NULL), ERR_LIMIT_EXCEEDED);
     EXPECT_EQ(scheduling_describe(fixture, "past")->info->n_ongoing_backfills, 10);
 }
 

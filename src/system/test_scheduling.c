@@ -102,12 +102,6 @@ scheduling_backfill(struct fixture *fixture, const char *id, int64_t from, int64
     return request;
 }
 
-struct error *
-scheduling_send_backfill(struct fixture *fixture, const API(BackfillScheduleRequest) *request)
-{
-    return fixture_call(fixture, request, NULL);
-}
-
 const API(ListSchedulesResponse) *
 scheduling_list(struct fixture *fixture, int32_t page_size, ProtobufCBinaryData token)
 {

@@ -32,8 +32,6 @@ void scheduling_send_update(struct fixture *fixture, const API(UpdateScheduleReq
 /* From so many seconds ago until so many seconds ago. */
 API(BackfillScheduleRequest) *scheduling_backfill(struct fixture *fixture, const char *id,
                                                   int64_t from, int64_t to);
-must_use struct error *scheduling_send_backfill(struct fixture *fixture,
-                                                const API(BackfillScheduleRequest) *request);
 const API(ListSchedulesResponse) *scheduling_list(struct fixture *fixture, int32_t page_size,
                                                   ProtobufCBinaryData token);
 /* How many runs there are that a schedule started; of a query. */

@@ -41,9 +41,8 @@ TEST(attributes, the_default_keys_are_there_with_their_types)
         EXPECT(strcmp(attribute_at(set, i - 1)->name, attribute_at(set, i)->name) < 0);
 }
 
-TEST(attributes, only_a_new_name_or_the_same_again_is_added)
+ARENA_TEST(attributes, only_a_new_name_or_the_same_again_is_added)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct attribute_set *set = attribute_set_new(arena);
     EXPECT_OK(attribute_set_add(set, "Colour", ATTRIBUTE_KEYWORD, arena));
     EXPECT_OK(attribute_set_add(set, "Colour", ATTRIBUTE_KEYWORD, arena));
@@ -87,9 +86,8 @@ read_json(struct arena *arena, const char *key, const char *json, struct attribu
     return (int)count;
 }
 
-TEST(attributes, a_value_is_one_of_its_type_or_a_list_of_them)
+ARENA_TEST(attributes, a_value_is_one_of_its_type_or_a_list_of_them)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct attribute_value value;
     EXPECT_EQ(read_json(arena, "CustomKeywordField", "\"a\\u0062\"", &value), 1);
     EXPECT(slice_equal(value.text, slice_text("ab")));
@@ -143,9 +141,8 @@ TEST(attributes, what_is_no_value_of_its_type_is_refused)
 }
 
 /* Deep nesting must not reach a reader that calls itself. */
-TEST(attributes, a_million_brackets_are_refused)
+ARENA_TEST(attributes, a_million_brackets_are_refused)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     char *deep = arena_alloc(arena, 1000001);
     memset(deep, '[', 1000000);
     deep[1000000] = '\0';

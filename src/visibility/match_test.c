@@ -102,9 +102,8 @@ times(struct arena *arena, int64_t earliest, int64_t latest)
                    .latest_time = presence_make_timestamp(arena, latest));
 }
 
-TEST(filters, open_lists_are_of_open_runs_by_start_time)
+ARENA_TEST(filters, open_lists_are_of_open_runs_by_start_time)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     API(ListOpenWorkflowExecutionsRequest) *request =
         API_NEW(arena, list_open_workflow_executions_request,
                 .start_time_filter = times(arena, 0, INT64_MAX));
@@ -124,9 +123,8 @@ TEST(filters, open_lists_are_of_open_runs_by_start_time)
     EXPECT_TEXT(found(arena, &filters), "a");
 }
 
-TEST(filters, closed_lists_are_of_closed_runs_by_start_time, "B-004")
+ARENA_TEST(filters, closed_lists_are_of_closed_runs_by_start_time, "B-004")
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     API(ListClosedWorkflowExecutionsRequest) *request = API_NEW(
         arena, list_closed_workflow_executions_request,
         .start_time_filter = times(arena, 4000000, 5000000) /* both close later than that */);

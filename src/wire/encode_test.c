@@ -259,9 +259,8 @@ TEST(encode, numbers_of_all_types_are_what_the_library_writes)
 }
 
 /* What is written moves to larger rooms on the way, what was taken before and after stays. */
-TEST(encode, a_large_message_disturbs_nothing_in_its_arena)
+ARENA_TEST(encode, a_large_message_disturbs_nothing_in_its_arena)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     char *before = arena_text(arena, "before");
     API(History) *history = message_new(arena, API_TYPE(history));
     API(HistoryEvent) event, *events[300];

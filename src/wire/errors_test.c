@@ -13,9 +13,8 @@ TEST(errors, every_kind_with_a_detail_has_its_message)
     }
 }
 
-TEST(errors, entity_not_exists_names_clusters_only_where_given, "A-006")
+ARENA_TEST(errors, entity_not_exists_names_clusters_only_where_given, "A-006")
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct error *err = errors_entity_not_exists(arena, NULL, "Domain %s does not exist.", "d");
     EXPECT_KIND(err, ERR_ENTITY_NOT_EXISTS);
     EXPECT_TEXT(err->message, "Domain d does not exist.");
@@ -33,9 +32,8 @@ TEST(errors, entity_not_exists_names_clusters_only_where_given, "A-006")
 }
 
 /* The bytes themselves: field 1 domain, 2 current cluster, 3 active cluster. */
-TEST(errors, domain_not_active_says_where_to_go, "A-008")
+ARENA_TEST(errors, domain_not_active_says_where_to_go, "A-008")
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct error *err =
         errors_domain_not_active(arena, "d", &(struct error_clusters){"a", "b", NULL, 0});
     EXPECT_KIND(err, ERR_DOMAIN_NOT_ACTIVE);
@@ -45,9 +43,8 @@ TEST(errors, domain_not_active_says_where_to_go, "A-008")
                                                "b")));
 }
 
-TEST(errors, already_started_carries_the_run, "A-007")
+ARENA_TEST(errors, already_started_carries_the_run, "A-007")
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct error *err =
         errors_already_started(arena, "request", "run", "Workflow %s is running.", "w");
     EXPECT_KIND(err, ERR_ALREADY_STARTED);
@@ -58,9 +55,8 @@ TEST(errors, already_started_carries_the_run, "A-007")
     EXPECT_TEXT(detail->run_id, "run");
 }
 
-TEST(errors, service_busy_has_a_reason_or_none, "A-009")
+ARENA_TEST(errors, service_busy_has_a_reason_or_none, "A-009")
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     API(ServiceBusyError) *detail;
     struct error *err = errors_service_busy(arena, NULL, "busy");
     EXPECT_KIND(err, ERR_SERVICE_BUSY);
@@ -71,9 +67,8 @@ TEST(errors, service_busy_has_a_reason_or_none, "A-009")
     EXPECT_TEXT(detail->reason, "external-workflow-id-rate-limit");
 }
 
-TEST(errors, the_version_error_has_a_fixed_text)
+ARENA_TEST(errors, the_version_error_has_a_fixed_text)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct error *err = errors_client_version_not_supported(arena, "1.8.0", "uber-go", "<1.7.0");
     EXPECT_KIND(err, ERR_CLIENT_VERSION_NOT_SUPPORTED);
     EXPECT_TEXT(err->message, "Client version not supported");
@@ -84,17 +79,15 @@ TEST(errors, the_version_error_has_a_fixed_text)
     EXPECT_TEXT(version->supported_versions, "<1.7.0");
 }
 
-TEST(errors, an_error_between_hosts_survives_the_way)
+ARENA_TEST(errors, an_error_between_hosts_survives_the_way)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     SHARED(ShardOwnershipLostError) *shard;
     EXPECT_OK(errors_read(arena, errors_shard_ownership_lost(arena, "host:1"), &shard));
     EXPECT_TEXT(shard->owner, "host:1");
 }
 
-TEST(errors, a_detail_from_outside_that_is_none_is_an_error)
+ARENA_TEST(errors, a_detail_from_outside_that_is_none_is_an_error)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct error *err = errors_service_busy(arena, NULL, "busy");
     err->detail = slice_of("\x0a\x01\xff", 3);
     API(ServiceBusyError) *detail;

@@ -67,9 +67,8 @@ load_vectors(struct arena *arena)
 
 /* The file is an array of one batch with an event of every kind, each field of it set, as
  * encoding/json made it of Cadence's types. */
-TEST(event_json, a_history_that_cadence_archived_is_read_whole)
+ARENA_TEST(event_json, a_history_that_cadence_archived_is_read_whole)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct slice file = load_vectors(arena);
     struct slice json = slice_of(file.data + 1, object_measure(slice_skip(file, 1)));
     API(History) *batch;
@@ -93,9 +92,8 @@ TEST(event_json, a_history_that_cadence_archived_is_read_whole)
 
 /* Members of the file that were not taken over would be missing when it is written again. Those of
  * thrift's that have no place in protobuf are not in the file. */
-TEST(event_json, what_cadence_archived_is_written_again_as_it_was)
+ARENA_TEST(event_json, what_cadence_archived_is_written_again_as_it_was)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct slice file = load_vectors(arena);
     struct slice json = slice_of(file.data + 1, object_measure(slice_skip(file, 1)));
     API(History) *batch, *again;
@@ -134,9 +132,8 @@ TEST(event_json, what_is_not_a_batch_is_refused)
 }
 
 /* An object of two bytes becomes a message of hundreds. */
-TEST(event_json, memory_is_bounded_by_the_bytes)
+ARENA_TEST(event_json, memory_is_bounded_by_the_bytes)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     scoped(buffer_free) struct buffer out = {0};
     API(History) *batch;
     buffer_append_text(&out, "{\"events\":[{\"workflowExecutionStartedEventAttributes\":"

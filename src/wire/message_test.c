@@ -17,14 +17,11 @@
 
 #define BYTES(text) ((struct slice)SLICE_LITERAL(text))
 
-TEST(message, what_was_encoded_is_decoded)
+ARENA_TEST(message, what_was_encoded_is_decoded)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
-    API(RegisterDomainRequest) *request = message_new(arena, API_TYPE(register_domain_request));
-    request->name = "orders";
-    request->is_global_domain = true;
-    request->workflow_execution_retention_period = message_new(arena, GOOGLE_TYPE(duration));
-    request->workflow_execution_retention_period->seconds = 86400;
+    API(RegisterDomainRequest) *request = API_NEW(
+        arena, register_domain_request, .name = "orders", .is_global_domain = true,
+        .workflow_execution_retention_period = GOOGLE_NEW(arena, duration, .seconds = 86400));
     struct slice bytes = message_encode(arena, &request->base);
 
     API(RegisterDomainRequest) *again;
@@ -37,9 +34,8 @@ TEST(message, what_was_encoded_is_decoded)
     EXPECT(slice_equal(message_encode(arena, &again->base), bytes));
 }
 
-TEST(message, one_that_is_made_with_some_fields_has_the_others_unset)
+ARENA_TEST(message, one_that_is_made_with_some_fields_has_the_others_unset)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     API(StartWorkflowExecutionRequest) *request =
         API_NEW(arena, start_workflow_execution_request, .workflow_id = "wf",
                 .task_list = API_NEW(arena, task_list, .name = "work"));
@@ -51,23 +47,19 @@ TEST(message, one_that_is_made_with_some_fields_has_the_others_unset)
     EXPECT_EQ(message_encode(arena, &API_NEW(arena, payload)->base).length, 0);
 }
 
-TEST(message, a_decision_is_made_around_its_attributes)
+ARENA_TEST(message, a_decision_is_made_around_its_attributes)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     API(Decision) *decision = API_DECISION(arena, start_timer, .timer_id = "t");
     EXPECT_EQ(decision->attributes_case,
               API_VALUE(DECISION__ATTRIBUTES_START_TIMER_DECISION_ATTRIBUTES));
     EXPECT_TEXT(decision->start_timer_decision_attributes->timer_id, "t");
 }
 
-TEST(message, of_a_lent_request_only_the_bytes_stay_where_they_are)
+ARENA_TEST(message, of_a_lent_request_only_the_bytes_stay_where_they_are)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     API(RespondActivityTaskCompletedRequest) *request =
-        message_new(arena, API_TYPE(respond_activity_task_completed_request));
-    request->identity = "worker";
-    request->result = message_new(arena, API_TYPE(payload));
-    request->result->data = presence_make_bytes(BYTES("done"));
+        API_NEW(arena, respond_activity_task_completed_request, .identity = "worker",
+                .result = API_NEW(arena, payload, .data = presence_make_bytes(BYTES("done"))));
     struct slice bytes = message_encode(arena, &request->base);
 
     ProtobufCMessage *lent = NULL;
@@ -81,9 +73,8 @@ TEST(message, of_a_lent_request_only_the_bytes_stay_where_they_are)
     EXPECT(slice_equal(message_encode(arena, lent), bytes));
 }
 
-TEST(message, no_bytes_are_an_empty_message_and_the_reverse)
+ARENA_TEST(message, no_bytes_are_an_empty_message_and_the_reverse)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     API(RegisterDomainRequest) *request;
     EXPECT_OK(
         message_decode(arena, API_TYPE(register_domain_request), (struct slice){0}, &request));
@@ -91,9 +82,8 @@ TEST(message, no_bytes_are_an_empty_message_and_the_reverse)
     EXPECT_EQ(message_encode(arena, &request->base).length, 0);
 }
 
-TEST(message, nothing_points_into_the_bytes)
+ARENA_TEST(message, nothing_points_into_the_bytes)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     char bytes[] = "\x0a\x02"
                    "ab\x12\x02"
                    "cd";
@@ -105,17 +95,15 @@ TEST(message, nothing_points_into_the_bytes)
     EXPECT_TEXT(execution->run_id, "cd");
 }
 
-TEST(message, bytes_may_hold_anything)
+ARENA_TEST(message, bytes_may_hold_anything)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     API(Payload) *payload;
     EXPECT_OK(message_decode(arena, API_TYPE(payload), BYTES("\x0a\x03\x00\xff\x80"), &payload));
     EXPECT(slice_equal(slice_of(payload->data.data, payload->data.len), BYTES("\x00\xff\x80")));
 }
 
-TEST(message, unknown_fields_are_dropped)
+ARENA_TEST(message, unknown_fields_are_dropped)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     API(DescribeDomainRequest) *request;
     /* 100: a varint, a string, 64 and 32 bits, a group with a group in it; then a known field. */
     struct slice bytes = BYTES("\xa0\x06\x01\xa2\x06\x03new\xa1\x06"
@@ -126,9 +114,8 @@ TEST(message, unknown_fields_are_dropped)
     EXPECT(slice_equal(message_encode(arena, &request->base), BYTES("\x0a\x01x")));
 }
 
-TEST(message, of_a_scalar_given_twice_the_last_counts)
+ARENA_TEST(message, of_a_scalar_given_twice_the_last_counts)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     API(WorkflowExecution) *execution;
     EXPECT_OK(message_decode(arena, API_TYPE(workflow_execution),
                              BYTES("\x0a\x01"
@@ -140,9 +127,8 @@ TEST(message, of_a_scalar_given_twice_the_last_counts)
 }
 
 /* libprotobuf-c loses the scalars of the first part here. */
-TEST(message, a_message_given_in_two_parts_is_merged)
+ARENA_TEST(message, a_message_given_in_two_parts_is_merged)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     API(RegisterDomainRequest) *request;
     EXPECT_OK(message_decode(arena, API_TYPE(register_domain_request),
                              BYTES("\x2a\x02\x08\x05\x12\x01n\x2a\x02\x10\x07"), &request));
@@ -150,9 +136,8 @@ TEST(message, a_message_given_in_two_parts_is_merged)
     EXPECT_EQ(request->workflow_execution_retention_period->nanos, 7);
 }
 
-TEST(message, of_a_oneof_the_last_arm_counts)
+ARENA_TEST(message, of_a_oneof_the_last_arm_counts)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     ADMIN(DescribeHistoryHostRequest) *request;
     EXPECT_OK(message_decode(arena, ADMIN_TYPE(describe_history_host_request),
                              BYTES("\x0a\x01h\x1a\x03\x0a\x01w\x10\x07"), &request));
@@ -167,9 +152,8 @@ TEST(message, of_a_oneof_the_last_arm_counts)
     EXPECT_TEXT(request->workflow_execution->run_id, "r");
 }
 
-TEST(message, the_same_arm_of_a_oneof_given_twice_is_merged)
+ARENA_TEST(message, the_same_arm_of_a_oneof_given_twice_is_merged)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     ADMIN(DescribeHistoryHostRequest) *request;
     EXPECT_OK(message_decode(arena, ADMIN_TYPE(describe_history_host_request),
                              BYTES("\x1a\x03\x0a\x01w\x1a\x03\x12\x01r"), &request));
@@ -178,15 +162,14 @@ TEST(message, the_same_arm_of_a_oneof_given_twice_is_merged)
 }
 
 /* History events are nothing but their arm. */
-TEST(message, an_empty_arm_of_a_oneof_is_written)
+ARENA_TEST(message, an_empty_arm_of_a_oneof_is_written)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
-    API(HistoryEvent) *event = message_new(arena, API_TYPE(history_event));
-    event->event_id = 1;
-    event->attributes_case =
-        API_VALUE(HISTORY_EVENT__ATTRIBUTES_DECISION_TASK_STARTED_EVENT_ATTRIBUTES);
-    event->decision_task_started_event_attributes =
-        message_new(arena, API_TYPE(decision_task_started_event_attributes));
+    API(HistoryEvent) *event =
+        API_NEW(arena, history_event, .event_id = 1,
+                .attributes_case =
+                    API_VALUE(HISTORY_EVENT__ATTRIBUTES_DECISION_TASK_STARTED_EVENT_ATTRIBUTES),
+                .decision_task_started_event_attributes =
+                    message_new(arena, API_TYPE(decision_task_started_event_attributes)));
     API(HistoryEvent) *again;
     EXPECT_OK(message_decode(arena, API_TYPE(history_event), message_encode(arena, &event->base),
                              &again));
@@ -194,9 +177,8 @@ TEST(message, an_empty_arm_of_a_oneof_is_written)
     EXPECT(again->decision_task_started_event_attributes != NULL);
 }
 
-TEST(message, numbers_of_a_repeated_field_come_packed_or_one_by_one)
+ARENA_TEST(message, numbers_of_a_repeated_field_come_packed_or_one_by_one)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     ADMIN(DescribeHistoryHostResponse) *response;
     EXPECT_OK(message_decode(arena, ADMIN_TYPE(describe_history_host_response),
                              BYTES("\x10\x01\x12\x03\x02\xac\x02\x10\x04\x12\x00"), &response));
@@ -207,9 +189,8 @@ TEST(message, numbers_of_a_repeated_field_come_packed_or_one_by_one)
     EXPECT_EQ(response->shard_ids[3], 4);
 }
 
-TEST(message, repeated_fields_keep_all_elements_in_order)
+ARENA_TEST(message, repeated_fields_keep_all_elements_in_order)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     enum { COUNT = 1000 };
     uint8_t bytes[COUNT * 6];
     for (int i = 0; i < COUNT; i++) {
@@ -228,9 +209,8 @@ TEST(message, repeated_fields_keep_all_elements_in_order)
     EXPECT_TEXT(response->processing_queue_states[COUNT - 1], "0999");
 }
 
-TEST(message, numbers_are_cut_to_the_size_of_their_type)
+ARENA_TEST(message, numbers_are_cut_to_the_size_of_their_type)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     ADMIN(CloseShardRequest) *request;
     EXPECT_OK(message_decode(arena, ADMIN_TYPE(close_shard_request),
                              BYTES("\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"), &request));
@@ -248,18 +228,16 @@ TEST(message, numbers_are_cut_to_the_size_of_their_type)
     EXPECT(small->value == 1.5f);
 }
 
-TEST(message, enum_numbers_that_we_do_not_know_are_kept)
+ARENA_TEST(message, enum_numbers_that_we_do_not_know_are_kept)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     API(TaskList) *list;
     EXPECT_OK(message_decode(arena, API_TYPE(task_list), BYTES("\x10\x63"), &list));
     EXPECT_EQ(list->kind, 99);
     EXPECT(slice_equal(message_encode(arena, &list->base), BYTES("\x10\x63")));
 }
 
-TEST(message, a_map_has_each_key_once_and_in_order)
+ARENA_TEST(message, a_map_has_each_key_once_and_in_order)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     API(RegisterDomainRequest) *request;
     EXPECT_OK(message_decode(arena, API_TYPE(register_domain_request),
                              BYTES("\x42\x06\x0a\x01k\x12\x01"
@@ -277,9 +255,8 @@ TEST(message, a_map_has_each_key_once_and_in_order)
     EXPECT(wire_map_find(request->data, request->n_data, "b") == NULL);
 }
 
-TEST(message, a_map_in_two_parts_is_one_map)
+ARENA_TEST(message, a_map_in_two_parts_is_one_map)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     API(StartWorkflowExecutionRequest) *request;
     EXPECT_OK(message_decode(arena, API_TYPE(start_workflow_execution_request),
                              BYTES("\x6a\x0a\x0a\x08\x0a\x01z\x12\x03\x0a\x01"
@@ -293,18 +270,16 @@ TEST(message, a_map_in_two_parts_is_one_map)
 }
 
 /* An entry without value is an entry with an empty one, for every reader of protobuf. */
-TEST(message, every_entry_of_a_map_has_its_value)
+ARENA_TEST(message, every_entry_of_a_map_has_its_value)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     API(Memo) *memo;
     EXPECT_OK(message_decode(arena, API_TYPE(memo), BYTES("\x0a\x03\x0a\x01k"), &memo));
     EXPECT(memo->fields[0]->value != NULL);
     EXPECT_EQ(memo->fields[0]->value->data.len, 0);
 }
 
-TEST(message, maps_with_numbers_for_keys_are_sorted_by_value)
+ARENA_TEST(message, maps_with_numbers_for_keys_are_sorted_by_value)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     ADMIN(DescribeShardDistributionResponse) *response;
     EXPECT_OK(message_decode(
         arena, ADMIN_TYPE(describe_shard_distribution_response),

@@ -24,9 +24,8 @@ TEST(presence, a_time_survives_the_way_there_and_back)
     }
 }
 
-TEST(presence, an_absent_time_is_unset_and_not_zero)
+ARENA_TEST(presence, an_absent_time_is_unset_and_not_zero)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct maybe_int64 time = {.is_set = true, .value = 5};
     EXPECT_OK(presence_read_timestamp(arena, "start_time", NULL, &time));
     EXPECT(!time.is_set);
@@ -60,9 +59,8 @@ duration_of(struct arena *arena, int64_t seconds, int32_t nanos)
     return duration;
 }
 
-TEST(presence, a_duration_is_cut_to_whole_seconds)
+ARENA_TEST(presence, a_duration_is_cut_to_whole_seconds)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct maybe_int64 seconds;
     EXPECT_OK(presence_read_duration(arena, "timeout", duration_of(arena, 3, 999999999), &seconds));
     EXPECT(seconds.is_set);
@@ -107,9 +105,8 @@ TEST(presence, a_duration_that_is_none_is_refused)
     }
 }
 
-TEST(presence, a_duration_can_be_read_to_the_nanosecond)
+ARENA_TEST(presence, a_duration_can_be_read_to_the_nanosecond)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct maybe_int64 out;
     static const int64_t durations[] = {0, 1, -1, 1500000000, -1500000000, INT64_MAX, INT64_MIN};
     for (size_t i = 0; i < array_length(durations); i++) {
@@ -122,9 +119,8 @@ TEST(presence, a_duration_can_be_read_to_the_nanosecond)
                 ERR_BAD_REQUEST);
 }
 
-TEST(presence, a_wrapped_zero_is_not_unset)
+ARENA_TEST(presence, a_wrapped_zero_is_not_unset)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     EXPECT(presence_make_int64(arena, (struct maybe_int64){0}) == NULL);
     GOOGLE(Int64Value) *zero = presence_make_int64(arena, (struct maybe_int64){.is_set = true});
     EXPECT(presence_read_int64(zero).is_set);
@@ -137,9 +133,8 @@ TEST(presence, a_wrapped_zero_is_not_unset)
 }
 
 /* On the wire: an absent payload is nothing, an empty one is a tag and a length of 0. */
-TEST(presence, an_empty_payload_is_not_an_absent_one)
+ARENA_TEST(presence, an_empty_payload_is_not_an_absent_one)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     EXPECT(presence_make_payload(arena, (struct maybe_bytes){0}) == NULL);
     API(Payload) *empty = presence_make_payload(arena, (struct maybe_bytes){.is_set = true});
     API(Memo__FieldsEntry) *entry = message_new(arena, API_TYPE(memo__fields_entry));
@@ -152,9 +147,8 @@ TEST(presence, an_empty_payload_is_not_an_absent_one)
 }
 
 /* Go's worker takes a page token that is present and empty for "more pages". */
-TEST(presence, empty_bytes_are_not_written)
+ARENA_TEST(presence, empty_bytes_are_not_written)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     API(ListDomainsResponse) *response = API_NEW(
         arena, list_domains_response, .next_page_token = presence_make_bytes(slice_of("", 0)));
     EXPECT_EQ(message_encode(arena, &response->base).length, 0);
@@ -192,9 +186,8 @@ TEST(presence, no_mask_names_every_path_and_an_empty_one_none)
 }
 
 /* Method: all ways to give four entries one of five keys each. */
-TEST(presence, a_sorted_map_keeps_the_last_of_equal_keys)
+ARENA_TEST(presence, a_sorted_map_keeps_the_last_of_equal_keys)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     for (int order = 0; order < 5 * 5 * 5 * 5; order++) {
         API(Domain__DataEntry) *entries[4];
         char *last[5] = {NULL};

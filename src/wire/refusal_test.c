@@ -84,9 +84,8 @@ TEST(refusal, malformed_bytes_are_refused)
 
 /* Every cut of a good message either ends between two fields or is refused; none is read past its
  * end (AddressSanitizer looks: each cut is a block of its own). */
-TEST(refusal, a_message_cut_anywhere_does_not_harm)
+ARENA_TEST(refusal, a_message_cut_anywhere_does_not_harm)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct slice whole =
         BYTES("\x0a\x01n\x12\x03xyz\x2a\x02\x08\x05\x42\x06\x0a\x01k\x12\x01v\x48\x01");
     for (size_t length = 0; length <= whole.length; length++) {
@@ -99,9 +98,8 @@ TEST(refusal, a_message_cut_anywhere_does_not_harm)
     }
 }
 
-TEST(refusal, groups_may_not_nest_deeper_than_the_limit)
+ARENA_TEST(refusal, groups_may_not_nest_deeper_than_the_limit)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     uint8_t bytes[4 * (MESSAGE_DEPTH_MAX + 1)];
     for (size_t depth = MESSAGE_DEPTH_MAX; depth <= MESSAGE_DEPTH_MAX + 1; depth++) {
         for (size_t i = 0; i < depth; i++) {
@@ -147,9 +145,8 @@ const ProtobufCMessageDescriptor node_type = {
     .message_init = node_init,
 };
 
-TEST(refusal, messages_may_not_nest_deeper_than_the_limit)
+ARENA_TEST(refusal, messages_may_not_nest_deeper_than_the_limit)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     for (size_t depth = MESSAGE_DEPTH_MAX; depth <= MESSAGE_DEPTH_MAX + 1; depth++) {
         uint8_t bytes[4 * (MESSAGE_DEPTH_MAX + 1)];
         size_t at = sizeof bytes;
@@ -170,9 +167,8 @@ TEST(refusal, messages_may_not_nest_deeper_than_the_limit)
 
 /* Two bytes of an empty message in a list would become a struct of hundreds: a small request must
  * not take all memory. */
-TEST(refusal, memory_is_bounded_by_the_size_of_the_message)
+ARENA_TEST(refusal, memory_is_bounded_by_the_size_of_the_message)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     size_t length = 4 * 1024 * 1024;
     uint8_t *bytes = arena_alloc(arena, length);
     for (size_t i = 0; i < length; i += 2) {
@@ -188,9 +184,8 @@ TEST(refusal, memory_is_bounded_by_the_size_of_the_message)
     EXPECT(arena_footprint(target) < 2 * (MESSAGE_MEMORY_FREE + length * MESSAGE_MEMORY_FACTOR));
 }
 
-TEST(refusal, stored_bytes_that_are_wrong_are_corrupt)
+ARENA_TEST(refusal, stored_bytes_that_are_wrong_are_corrupt)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     API(Domain) *domain;
     EXPECT_KIND(message_decode_as(arena, ERR_CORRUPT, API_TYPE(domain), BYTES("\x0a"), &domain),
                 ERR_CORRUPT);

@@ -45,9 +45,8 @@ TEST(thrift_identity, a_canonical_event_of_any_kind_comes_back_as_it_was)
     }
 }
 
-TEST(thrift_identity, a_batch_keeps_its_events_and_their_order)
+ARENA_TEST(thrift_identity, a_batch_keeps_its_events_and_their_order)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct sample sample = {.arena = arena, .fill = 60};
     random_seed(&sample.random, test_seed(0));
     API(HistoryEvent) *events[BATCH_COUNT];
@@ -79,9 +78,8 @@ TEST(thrift_identity, an_event_made_canonical_is_canonical)
     EXPECT(wild_count > 0);
 }
 
-TEST(thrift_identity, a_canonical_event_made_canonical_is_the_same)
+ARENA_TEST(thrift_identity, a_canonical_event_made_canonical_is_the_same)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct sample sample = {.arena = arena, .fill = 70};
     random_seed(&sample.random, test_seed(0));
     for (unsigned arm = SAMPLE_ARM_FIRST; arm <= SAMPLE_ARM_LAST; arm++) {
@@ -93,9 +91,8 @@ TEST(thrift_identity, a_canonical_event_made_canonical_is_the_same)
 }
 
 /* A peer may die in the middle of a blob; no part of one is a batch. */
-TEST(thrift_identity, no_beginning_of_a_blob_is_a_blob)
+ARENA_TEST(thrift_identity, no_beginning_of_a_blob_is_a_blob)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct sample sample = {.arena = arena, .fill = 50};
     random_seed(&sample.random, test_seed(0));
     for (unsigned arm = SAMPLE_ARM_FIRST; arm <= SAMPLE_ARM_LAST; arm++) {

@@ -81,18 +81,16 @@ TEST(thrift_refusal, bytes_that_are_no_batch_are_refused_with_the_place_and_the_
     }
 }
 
-TEST(thrift_refusal, the_error_is_of_the_kind_asked_for)
+ARENA_TEST(thrift_refusal, the_error_is_of_the_kind_asked_for)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     API(HistoryEvent) **events;
     size_t count;
     EXPECT_KIND(thrift_decode_history(arena, ERR_BAD_REQUEST, (struct slice){0}, &events, &count),
                 ERR_BAD_REQUEST);
 }
 
-TEST(thrift_refusal, an_empty_batch_is_a_batch)
+ARENA_TEST(thrift_refusal, an_empty_batch_is_a_batch)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     API(HistoryEvent) **events;
     size_t count = 99;
     EXPECT_OK(thrift_decode_history(arena, ERR_CORRUPT, slice_of("\x59\0", 2), &events, &count));
@@ -114,9 +112,8 @@ decode_nested(struct arena *arena, unsigned depth)
 }
 
 /* The depth is the sender's choice, the stack is a fiber's. */
-TEST(thrift_refusal, what_is_skipped_may_not_nest_without_end)
+ARENA_TEST(thrift_refusal, what_is_skipped_may_not_nest_without_end)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     EXPECT_OK(decode_nested(arena, THRIFT_DEPTH_MAX));
     struct error *err = decode_nested(arena, THRIFT_DEPTH_MAX + 1);
     EXPECT_KIND(err, ERR_CORRUPT);

@@ -127,9 +127,8 @@ TEST(thrift, a_signal_is_written_byte_for_byte_as_known)
     EXPECT(slice_equal(message_encode(arena, &again->base), message_encode(arena, &event->base)));
 }
 
-TEST(thrift, an_empty_payload_is_not_an_absent_one)
+ARENA_TEST(thrift, an_empty_payload_is_not_an_absent_one)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     API(HistoryEvent) *event =
         EVENT_NEW(arena, WORKFLOW_EXECUTION_COMPLETED, workflow_execution_completed);
     EXPECT_TEXT(encode_one(arena, event), "590f000a0c0000000108001e000000010c0032000000");
@@ -140,9 +139,8 @@ TEST(thrift, an_empty_payload_is_not_an_absent_one)
     EXPECT(decode_one(arena, blob)->workflow_execution_completed_event_attributes->result != NULL);
 }
 
-TEST(thrift, a_duration_or_time_of_0_is_not_an_absent_one)
+ARENA_TEST(thrift, a_duration_or_time_of_0_is_not_an_absent_one)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     API(HistoryEvent) *event = EVENT_NEW(arena, TIMER_STARTED, timer_started);
     event->event_time = presence_make_timestamp(arena, 0);
     event->timer_started_event_attributes->start_to_fire_timeout = presence_make_duration(arena, 0);
@@ -155,9 +153,8 @@ TEST(thrift, a_duration_or_time_of_0_is_not_an_absent_one)
 }
 
 /* Thrift has no Failure: that there is one is said by its reason, even by an empty one. */
-TEST(thrift, an_empty_failure_is_not_an_absent_one)
+ARENA_TEST(thrift, an_empty_failure_is_not_an_absent_one)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     API(HistoryEvent) *event = EVENT_NEW(arena, ACTIVITY_TASK_FAILED, activity_task_failed);
     event = decode_one(arena, encode_one(arena, event));
     EXPECT(event->activity_task_failed_event_attributes->failure == NULL);
@@ -167,9 +164,8 @@ TEST(thrift, an_empty_failure_is_not_an_absent_one)
     EXPECT(failure != NULL && failure->details.len == 0 && failure->options == NULL);
 }
 
-TEST(thrift, empty_infos_about_other_runs_are_not_absent_ones)
+ARENA_TEST(thrift, empty_infos_about_other_runs_are_not_absent_ones)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     API(HistoryEvent) *event =
         EVENT_NEW(arena, WORKFLOW_EXECUTION_STARTED, workflow_execution_started);
     event = decode_one(arena, encode_one(arena, event));
@@ -191,9 +187,8 @@ TEST(thrift, empty_infos_about_other_runs_are_not_absent_ones)
 }
 
 /* A newer cluster may know reasons that we do not. */
-TEST(thrift, an_unknown_number_of_an_enum_is_kept)
+ARENA_TEST(thrift, an_unknown_number_of_an_enum_is_kept)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     static const char blob[] = "590f000a0c0000000108001e000000030c004608000a000003e7000000";
     API(HistoryEvent) *event = decode_one(arena, blob);
     EXPECT_EQ(event->workflow_execution_timed_out_event_attributes->timeout_type, 1000);
@@ -230,9 +225,8 @@ TEST(thrift, fields_may_come_in_any_order_and_unknown_ones_are_skipped)
                 "0000");
 }
 
-TEST(thrift, a_field_given_again_replaces_and_a_map_has_each_key_once)
+ARENA_TEST(thrift, a_field_given_again_replaces_and_a_map_has_each_key_once)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     API(HistoryEvent) *event = decode_one(arena, "590f000a0c00000001"
                                                  "0a000a0000000000000001"
                                                  "0a000a0000000000000002"
@@ -251,9 +245,8 @@ TEST(thrift, a_field_given_again_replaces_and_a_map_has_each_key_once)
     EXPECT_EQ(attributes->indexed_fields[1]->value->data.data[0], '3');
 }
 
-TEST(thrift, nothing_points_into_the_bytes)
+ARENA_TEST(thrift, nothing_points_into_the_bytes)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     char hex[] = "590f000a0c0000000108001e0000001b0c01040b000a00000001730b0014000000027b7d000000";
     struct slice bytes = hex_decode(arena, hex);
     API(HistoryEvent) **events;

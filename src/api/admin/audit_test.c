@@ -24,7 +24,7 @@ describe_as(struct fixture *fixture, const char *domain, const char *description
         .update_mask = message_new(fixture->arena, &google__protobuf__field_mask__descriptor));
     request->update_mask->n_paths = 1;
     request->update_mask->paths = paths;
-    return fixture_update_domain(fixture, request);
+    return fixture_call(fixture, request, NULL);
 }
 
 static void

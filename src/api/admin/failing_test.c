@@ -32,8 +32,8 @@ fail_times(struct fixture *fixture, int count)
 static const API(PendingDecisionInfo) *
 describe_decision(struct fixture *fixture)
 {
-    API(DescribeWorkflowExecutionResponse) *response;
-    EXPECT_OK(describe_send(fixture, fixture_describe(fixture, "broken", ""), &response));
+    API(DescribeWorkflowExecutionResponse) *response =
+        fixture_ok(fixture, fixture_describe(fixture, "broken", ""));
     return response->pending_decision;
 }
 

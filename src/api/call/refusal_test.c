@@ -4,12 +4,6 @@
 #include "api/test/fixture.h"
 #include "wire/names.h"
 
-static struct error *
-try_start(struct fixture *fixture, const API(StartWorkflowExecutionRequest) *request)
-{
-    return fixture_call(fixture, request, NULL);
-}
-
 #define EXPECT_REFUSED(err_, text_)                                                                \
     do {                                                                                           \
         const struct error *refusal_ = (err_);                                                     \
@@ -22,7 +16,7 @@ try_start(struct fixture *fixture, const API(StartWorkflowExecutionRequest) *req
     do {                                                                                           \
         API(StartWorkflowExecutionRequest) *request = fixture_start(fixture, "wf");                \
         change;                                                                                    \
-        EXPECT_REFUSED(try_start(fixture, request), text);                                         \
+        EXPECT_REFUSED(fixture_call(fixture, request, NULL), text);                                \
     } while (0)
 
 static char *
@@ -48,7 +42,7 @@ SERVER_TEST(refusal, a_start_without_what_names_it_is_refused, "A-016", "A-017",
     EXPECT_START_REFUSED(fixture, request->task_list->name = "", "TaskList is not set on request.");
     API(StartWorkflowExecutionRequest) *request = fixture_start(fixture, "wf");
     request->domain = "nobody";
-    struct error *err = try_start(fixture, request);
+    struct error *err = fixture_call(fixture, request, NULL);
     EXPECT_KIND(err, ERR_ENTITY_NOT_EXISTS);
     EXPECT_TEXT(err->message, "Domain nobody does not exist.");
 }
@@ -59,14 +53,14 @@ SERVER_TEST(refusal, a_start_of_the_shadow_workflow_says_that_it_is_not_served)
     API(StartWorkflowExecutionRequest) *request = fixture_start(fixture, "orders-shadow-workflow");
     request->domain = "cadence-shadower";
     request->workflow_type->name = "cadence-shadow-workflow";
-    struct error *err = try_start(fixture, request);
+    struct error *err = fixture_call(fixture, request, NULL);
     EXPECT_KIND(err, ERR_BAD_REQUEST);
     EXPECT_TEXT(err->message,
                 "Workflows of type cadence-shadow-workflow are not served: this server has no "
                 "worker that shadows workflows. Replay histories with the client's workflow "
                 "replayer instead.");
     request->domain = "orders"; /* anybody's own type of that name */
-    EXPECT_OK(try_start(fixture, request));
+    EXPECT_OK(fixture_call(fixture, request, NULL));
 }
 
 SERVER_TEST(refusal, times_of_a_start_must_make_sense, "A-033", "A-035", "A-182")
@@ -112,7 +106,7 @@ SERVER_TEST(refusal, names_have_a_longest_length, "A-016", "A-037")
     API(StartWorkflowExecutionRequest) *request = fixture_start(fixture, longest);
     request->workflow_type->name = longest;
     request->task_list->name = longest;
-    EXPECT_OK(try_start(fixture, request));
+    EXPECT_OK(fixture_call(fixture, request, NULL));
 
     API(SignalWithStartWorkflowExecutionRequest) *signal =
         API_NEW(fixture->arena, signal_with_start_workflow_execution_request,
@@ -141,17 +135,17 @@ SERVER_TEST(refusal, input_and_memo_together_have_a_largest_size, "A-038", "A-13
     entry->value = fixture_payload(fixture, long_name(fixture, 21));
     request->memo->n_fields = 1;
     request->memo->fields = &entry;
-    EXPECT_REFUSED(try_start(fixture, request), "Blob data size exceeds limit.");
+    EXPECT_REFUSED(fixture_call(fixture, request, NULL), "Blob data size exceeds limit.");
     EXPECT(strstr(fixture->logged, "Blob size exceeds limit.") != NULL);
     fixture->logged[0] = '\0';
     entry->value = fixture_payload(fixture, long_name(fixture, 20));
-    EXPECT_OK(try_start(fixture, request));
+    EXPECT_OK(fixture_call(fixture, request, NULL));
     EXPECT_TEXT(fixture->logged, ""); /* far from the default */
     fixture_set(fixture, "limit.blobSize.error:\n- value: 100\n"
                          "limit.blobSize.warn:\n- value: 99\n");
     request->request_id = fixture_uuid(fixture);
     request->workflow_id = "large";
-    EXPECT_OK(try_start(fixture, request));
+    EXPECT_OK(fixture_call(fixture, request, NULL));
     EXPECT(strstr(fixture->logged, "Blob size close to the limit.") != NULL);
     EXPECT(strstr(fixture->logged, "\"large\"") != NULL);
 
@@ -193,9 +187,9 @@ SERVER_TEST(refusal, every_breach_of_a_retry_policy_has_its_own_sentence, "A-039
             .expiration_interval = presence_make_duration(fixture->arena, cases[i].expiration),
             .backoff_coefficient = cases[i].coefficient, .maximum_attempts = cases[i].attempts);
         if (cases[i].text == NULL)
-            EXPECT_OK(try_start(fixture, request));
+            EXPECT_OK(fixture_call(fixture, request, NULL));
         else
-            EXPECT_REFUSED(try_start(fixture, request), cases[i].text);
+            EXPECT_REFUSED(fixture_call(fixture, request, NULL), cases[i].text);
     }
 }
 
@@ -204,7 +198,8 @@ deprecated(struct fixture *fixture)
 {
     run_start(fixture, "wf");
     EXPECT_OK(API_CALL(fixture, NULL, deprecate_domain, .name = "orders"));
-    EXPECT_REFUSED(try_start(fixture, fixture_start(fixture, "other")), "Domain is deprecated.");
+    EXPECT_REFUSED(fixture_call(fixture, fixture_start(fixture, "other"), NULL),
+                   "Domain is deprecated.");
 
     EXPECT_REFUSED(API_CALL(fixture, NULL, signal_workflow_execution, .domain = "orders",
                             .workflow_execution = fixture_execution(fixture, "wf"),

@@ -17,9 +17,8 @@ static const struct task_token sample = {
     .activity_type = "charge",
 };
 
-TEST(tokens, a_task_token_is_the_json_that_cadence_writes, "A-013")
+ARENA_TEST(tokens, a_task_token_is_the_json_that_cadence_writes, "A-013")
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct slice bytes = task_token_write(&sample, arena);
     EXPECT_TEXT(arena_text_of(arena, bytes),
                 "{\"domainId\":\"d-1\",\"workflowId\":\"a\\\"b\\\\c\\u003c\\n\\u2028\","
@@ -33,9 +32,8 @@ TEST(tokens, a_task_token_is_the_json_that_cadence_writes, "A-013")
     EXPECT_EQ(read.schedule_attempt, 2);
 }
 
-TEST(tokens, a_token_of_another_cluster_is_read_whatever_its_order_and_additions, "A-013")
+ARENA_TEST(tokens, a_token_of_another_cluster_is_read_whatever_its_order_and_additions, "A-013")
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct task_token read;
     EXPECT_OK(task_token_read(
         slice_text(" { \"scheduleId\" : -23 , \"new\":{\"a\":[1,2.5e3,\"x\",null,true]},"
@@ -47,9 +45,8 @@ TEST(tokens, a_token_of_another_cluster_is_read_whatever_its_order_and_additions
 }
 
 /* Texts whose end, or whose first byte that is not plain, stands at each place of a word. */
-TEST(tokens, whatever_stands_in_a_task_token_comes_back)
+ARENA_TEST(tokens, whatever_stands_in_a_task_token_comes_back)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     static const int64_t numbers[] = {0, 9, -10, INT64_MAX, INT64_MIN};
     static const char *const odd[] = {"", "\"", "\\", "\x1f", "\x7f", "\xc3\xa9", "&"};
     for (size_t i = 0; i < 40; i++) {
@@ -64,9 +61,8 @@ TEST(tokens, whatever_stands_in_a_task_token_comes_back)
     }
 }
 
-TEST(tokens, a_malformed_task_token_is_a_bad_request)
+ARENA_TEST(tokens, a_malformed_task_token_is_a_bad_request)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     static const char *const bad[] = {
         "",
         "x",
@@ -110,9 +106,8 @@ event_record(API(HistoryEvent__AttributesCase) kind, struct arena *arena)
 #define SCHEDULED API_VALUE(HISTORY_EVENT__ATTRIBUTES_DECISION_TASK_SCHEDULED_EVENT_ATTRIBUTES)
 
 /* What it holds goes into the answer, and is read where the answer has another form. */
-TEST(tokens, a_page_token_carries_events_of_a_decision_and_nothing_else, "A-228")
+ARENA_TEST(tokens, a_page_token_carries_events_of_a_decision_and_nothing_else, "A-228")
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     const struct {
         struct slice transient;
         bool is_good;
@@ -135,9 +130,8 @@ TEST(tokens, a_page_token_carries_events_of_a_decision_and_nothing_else, "A-228"
     }
 }
 
-TEST(tokens, a_page_token_says_where_to_go_on)
+ARENA_TEST(tokens, a_page_token_says_where_to_go_on)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct history_token token = {
         .run_id = "r-1",
         .first_event_id = 3,
@@ -163,9 +157,8 @@ TEST(tokens, a_page_token_says_where_to_go_on)
     "{\"RunID\":\"r\",\"FirstEventID\":1,\"NextEventID\":5,"                                       \
     "\"PersistenceToken\":\"AAAAAAAAAAY=\"}"
 
-TEST(tokens, a_page_token_that_makes_no_sense_is_a_bad_request, "A-228")
+ARENA_TEST(tokens, a_page_token_that_makes_no_sense_is_a_bad_request, "A-228")
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     static const char *const bad[] = {
         "",
         "{}",
@@ -185,9 +178,8 @@ TEST(tokens, a_page_token_that_makes_no_sense_is_a_bad_request, "A-228")
     }
 }
 
-TEST(tokens, a_query_token_is_json_with_the_names_of_cadence, "A-013")
+ARENA_TEST(tokens, a_query_token_is_json_with_the_names_of_cadence, "A-013")
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct query_token token = {.domain_id = "d-1",
                                 .workflow_id = "w \"1\"",
                                 .run_id = "r-1",

@@ -37,9 +37,7 @@ begin(struct fixture *fixture)
 static API(PollForDecisionTaskResponse) *
 poll_once(struct fixture *fixture, const API(PollForDecisionTaskRequest) *poll)
 {
-    API(PollForDecisionTaskResponse) *task;
-    EXPECT_OK(poll_send(fixture, poll, &task));
-    return task;
+    return fixture_ok(fixture, poll);
 }
 
 /* --- what waits ---- */

@@ -51,10 +51,9 @@ ids_of(struct fixture *fixture, const char *query)
 {
     API(ListWorkflowExecutionsRequest) *request =
         listing_by_query(fixture, arena_format(fixture->arena, "%s ORDER BY WorkflowID", query));
-    API(ListWorkflowExecutionsResponse) *response;
     const char *ids = "";
     request->domain = "cities";
-    EXPECT_OK(list_send(fixture, request, &response));
+    API(ListWorkflowExecutionsResponse) *response = fixture_ok(fixture, request);
     for (size_t i = 0; i < response->n_executions; i++)
         ids = arena_format(fixture->arena, "%s%s%s", ids, i > 0 ? "," : "",
                            response->executions[i]->workflow_execution->workflow_id);
@@ -93,13 +92,12 @@ SERVER_TEST_IN(homes, lists_find_workflows_by_the_cluster_that_they_are_active_i
                 "wf-b");
     EXPECT_TEXT(ids_of(fixture, "ClusterAttributeName = missing"), "wf-none");
 
-    API(ListWorkflowExecutionsResponse) *refused;
     static const char *const bad[] = {"ActiveCluster > 'east'", "ActiveCluster LIKE 'ea%'",
                                       "WorkflowID = 'x' ORDER BY ActiveCluster"};
     for (size_t i = 0; i < array_length(bad); i++) {
         API(ListWorkflowExecutionsRequest) *request = listing_by_query(fixture, bad[i]);
         request->domain = "cities";
-        EXPECT_KIND(list_send(fixture, request, &refused), ERR_BAD_REQUEST);
+        EXPECT_KIND(fixture_call(fixture, request, NULL), ERR_BAD_REQUEST);
     }
 }
 
@@ -119,10 +117,8 @@ static API(DescribeWorkflowExecutionResponse) *
 describe_run(struct fixture *fixture, const char *workflow_id)
 {
     API(DescribeWorkflowExecutionRequest) *request = fixture_describe(fixture, workflow_id, "");
-    API(DescribeWorkflowExecutionResponse) *response;
     request->domain = "cities";
-    EXPECT_OK(describe_send(fixture, request, &response));
-    return response;
+    return fixture_ok(fixture, request);
 }
 
 static void
@@ -192,7 +188,7 @@ static struct error *
 change(struct fixture *fixture, API(UpdateDomainRequest) *request)
 {
     request->name = "cities";
-    return fixture_update_domain(fixture, request);
+    return fixture_call(fixture, request, NULL);
 }
 
 SERVER_TEST_IN(homes, an_attribute_that_open_workflows_need_goes_only_by_force,

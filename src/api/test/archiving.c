@@ -15,7 +15,7 @@ archiving_update(struct fixture *fixture, int status, const char *uri)
     request->history_archival_status = request->visibility_archival_status =
         (API(ArchivalStatus))status;
     request->history_archival_uri = request->visibility_archival_uri = (char *)uri;
-    return fixture_update_domain(fixture, request);
+    return fixture_call(fixture, request, NULL);
 }
 
 API(Domain) *

@@ -20,16 +20,10 @@ child_tree_start_child(struct fixture *fixture, const char *workflow_id,
 API(Decision) *
 child_tree_signal(struct fixture *fixture, const char *workflow_id, const char *run_id)
 {
-    API(Decision) *decision =
-        API_DECISION(fixture->arena, signal_external_workflow_execution,
-                     .workflow_execution = fixture_execution(fixture, workflow_id));
-    API(SignalExternalWorkflowExecutionDecisionAttributes) *signal =
-        decision->signal_external_workflow_execution_decision_attributes;
-    signal->workflow_execution->run_id = (char *)run_id;
-    signal->signal_name = "hello";
-    signal->input = fixture_payload(fixture, "\"there\"");
-    signal->control = presence_make_bytes(slice_text("control"));
-    return decision;
+    return API_DECISION(fixture->arena, signal_external_workflow_execution,
+                        .workflow_execution = fixture_execution_of(fixture, workflow_id, run_id),
+                        .signal_name = "hello", .input = fixture_payload(fixture, "\"there\""),
+                        .control = presence_make_bytes(slice_text("control")));
 }
 
 API(Decision) *
@@ -49,11 +43,9 @@ child_tree_end_canceled(struct fixture *fixture)
 API(Decision) *
 child_tree_fail(struct fixture *fixture)
 {
-    API(Decision) *decision = API_DECISION(fixture->arena, fail_workflow_execution);
-    API(Failure) *failure = API_NEW(fixture->arena, failure, .reason = "broken",
-                                    .details = presence_make_bytes(slice_text("why")));
-    decision->fail_workflow_execution_decision_attributes->failure = failure;
-    return decision;
+    return API_DECISION(fixture->arena, fail_workflow_execution,
+                        .failure = API_NEW(fixture->arena, failure, .reason = "broken",
+                                           .details = presence_make_bytes(slice_text("why"))));
 }
 
 void

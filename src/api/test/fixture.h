@@ -102,9 +102,6 @@ must_use struct error *fixture_call_method(struct fixture *fixture,
 #define ADMIN_OK(fixture, method, ...)                                                             \
     fixture_ok((fixture), ADMIN_NEW((fixture)->arena, method##_request, __VA_ARGS__))
 
-must_use struct error *fixture_update_domain(struct fixture *fixture,
-                                             const API(UpdateDomainRequest) *request);
-
 /* Sets dynamic settings, in Cadence's file format. */
 void fixture_set(struct fixture *fixture, const char *yaml);
 
@@ -140,12 +137,6 @@ API(StartWorkflowExecutionRequest) *fixture_start(struct fixture *fixture, const
 API(DescribeWorkflowExecutionRequest) *
 fixture_describe(struct fixture *fixture, const char *workflow_id, const char *run_id);
 API(PollForDecisionTaskRequest) *fixture_poll(struct fixture *fixture, const char *list);
-must_use struct error *describe_send(struct fixture *fixture,
-                                     const API(DescribeWorkflowExecutionRequest) *request,
-                                     API(DescribeWorkflowExecutionResponse) **response);
-must_use struct error *poll_send(struct fixture *fixture,
-                                 const API(PollForDecisionTaskRequest) *request,
-                                 API(PollForDecisionTaskResponse) **response);
 /* The same, only whether it can be described. */
 must_use struct error *run_try_describe(struct fixture *fixture, const char *workflow_id,
                                         const char *run_id);

@@ -33,40 +33,21 @@ terminate_run(struct fixture *fixture, const char *workflow_id)
 }
 
 struct error *
-describe_send(struct fixture *fixture, const API(DescribeWorkflowExecutionRequest) *request,
-              API(DescribeWorkflowExecutionResponse) **response)
-{
-    return fixture_call(fixture, request, response);
-}
-
-struct error *
 run_try_describe(struct fixture *fixture, const char *workflow_id, const char *run_id)
 {
-    API(DescribeWorkflowExecutionResponse) *response;
-    return describe_send(fixture, fixture_describe(fixture, workflow_id, run_id), &response);
+    return fixture_call(fixture, fixture_describe(fixture, workflow_id, run_id), NULL);
 }
 
 API(DescribeWorkflowExecutionResponse) *
 run_describe(struct fixture *fixture, const char *workflow_id, const char *run_id)
 {
-    API(DescribeWorkflowExecutionResponse) *response;
-    EXPECT_OK(describe_send(fixture, fixture_describe(fixture, workflow_id, run_id), &response));
-    return response;
-}
-
-struct error *
-poll_send(struct fixture *fixture, const API(PollForDecisionTaskRequest) *request,
-          API(PollForDecisionTaskResponse) **response)
-{
-    return fixture_call(fixture, request, response);
+    return fixture_ok(fixture, fixture_describe(fixture, workflow_id, run_id));
 }
 
 API(PollForDecisionTaskResponse) *
 poll_decision(struct fixture *fixture, const char *list)
 {
-    API(PollForDecisionTaskResponse) *response;
-    EXPECT_OK(poll_send(fixture, fixture_poll(fixture, list), &response));
-    return response;
+    return fixture_ok(fixture, fixture_poll(fixture, list));
 }
 
 API(PollForActivityTaskResponse) *
@@ -79,10 +60,8 @@ poll_activity(struct fixture *fixture, const char *list)
 void
 run_fail_decision(struct fixture *fixture, ProtobufCBinaryData token)
 {
-    API(RespondDecisionTaskFailedRequest) *request =
-        API_NEW(fixture->arena, respond_decision_task_failed_request, .task_token = token);
-    request->cause = CAUSE(WORKFLOW_WORKER_UNHANDLED_FAILURE);
-    EXPECT_OK(fixture_call(fixture, request, NULL));
+    EXPECT_OK(API_CALL(fixture, NULL, respond_decision_task_failed, .task_token = token,
+                       .cause = CAUSE(WORKFLOW_WORKER_UNHANDLED_FAILURE)));
 }
 
 API(RespondDecisionTaskCompletedResponse) *
@@ -123,10 +102,4 @@ read_history(struct fixture *fixture, const API(GetWorkflowExecutionHistoryReque
     API(GetWorkflowExecutionHistoryResponse) *response = fixture_ok(fixture, request);
     EXPECT(response->history != NULL);
     return response;
-}
-
-struct error *
-fixture_update_domain(struct fixture *fixture, const API(UpdateDomainRequest) *request)
-{
-    return fixture_call(fixture, request, NULL);
 }

@@ -50,27 +50,6 @@ listing_of_closed(struct fixture *fixture)
 /* --- calls ---- */
 
 struct error *
-list_send(struct fixture *fixture, const API(ListWorkflowExecutionsRequest) *request,
-          API(ListWorkflowExecutionsResponse) **response)
-{
-    return fixture_call(fixture, request, response);
-}
-
-struct error *
-list_send_open(struct fixture *fixture, const API(ListOpenWorkflowExecutionsRequest) *request,
-               API(ListOpenWorkflowExecutionsResponse) **response)
-{
-    return fixture_call(fixture, request, response);
-}
-
-struct error *
-list_send_closed(struct fixture *fixture, const API(ListClosedWorkflowExecutionsRequest) *request,
-                 API(ListClosedWorkflowExecutionsResponse) **response)
-{
-    return fixture_call(fixture, request, response);
-}
-
-struct error *
 list_send_count(struct fixture *fixture, const char *query, int64_t *count)
 {
     API(CountWorkflowExecutionsResponse) *response = NULL;
@@ -93,24 +72,24 @@ join_ids(struct fixture *fixture, API(WorkflowExecutionInfo) *const *runs, size_
 const char *
 list_ids(struct fixture *fixture, const char *query)
 {
-    API(ListWorkflowExecutionsResponse) *response;
-    EXPECT_OK(list_send(fixture, listing_by_query(fixture, query), &response));
+    API(ListWorkflowExecutionsResponse) *response =
+        fixture_ok(fixture, listing_by_query(fixture, query));
     return join_ids(fixture, response->executions, response->n_executions);
 }
 
 const char *
 list_open_ids(struct fixture *fixture)
 {
-    API(ListOpenWorkflowExecutionsResponse) *response;
-    EXPECT_OK(list_send_open(fixture, listing_of_open(fixture), &response));
+    API(ListOpenWorkflowExecutionsResponse) *response =
+        fixture_ok(fixture, listing_of_open(fixture));
     return join_ids(fixture, response->executions, response->n_executions);
 }
 
 const char *
 list_closed_ids(struct fixture *fixture)
 {
-    API(ListClosedWorkflowExecutionsResponse) *response;
-    EXPECT_OK(list_send_closed(fixture, listing_of_closed(fixture), &response));
+    API(ListClosedWorkflowExecutionsResponse) *response =
+        fixture_ok(fixture, listing_of_closed(fixture));
     return join_ids(fixture, response->executions, response->n_executions);
 }
 
@@ -118,8 +97,8 @@ const API(WorkflowExecutionInfo) *
 list_one(struct fixture *fixture, const char *workflow_id)
 {
     const char *query = arena_format(fixture->arena, "WorkflowID = '%s'", workflow_id);
-    API(ListWorkflowExecutionsResponse) *response;
-    EXPECT_OK(list_send(fixture, listing_by_query(fixture, query), &response));
+    API(ListWorkflowExecutionsResponse) *response =
+        fixture_ok(fixture, listing_by_query(fixture, query));
     EXPECT_EQ(response->n_executions, 1);
     return response->executions[0];
 }

@@ -18,15 +18,6 @@ API(ListOpenWorkflowExecutionsRequest) *listing_of_open(struct fixture *fixture)
 API(ListClosedWorkflowExecutionsRequest) *listing_of_closed(struct fixture *fixture);
 API(StartTimeFilter) *listing_times(struct fixture *fixture, int64_t earliest, int64_t latest);
 
-must_use struct error *list_send(struct fixture *fixture,
-                                 const API(ListWorkflowExecutionsRequest) *request,
-                                 API(ListWorkflowExecutionsResponse) **response);
-must_use struct error *list_send_open(struct fixture *fixture,
-                                      const API(ListOpenWorkflowExecutionsRequest) *request,
-                                      API(ListOpenWorkflowExecutionsResponse) **response);
-must_use struct error *list_send_closed(struct fixture *fixture,
-                                        const API(ListClosedWorkflowExecutionsRequest) *request,
-                                        API(ListClosedWorkflowExecutionsResponse) **response);
 must_use struct error *list_send_count(struct fixture *fixture, const char *query, int64_t *count);
 
 /* Each must succeed. Workflow ids in order of the list, joined by commas, in the arena. */

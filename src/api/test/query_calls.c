@@ -126,12 +126,11 @@ API(PollForDecisionTaskResponse) *
 poll_sticky(struct fixture *fixture, const char *list, int64_t timeout)
 {
     API(PollForDecisionTaskRequest) *request = fixture_poll(fixture, list);
-    API(PollForDecisionTaskResponse) *response;
     int64_t before = fixture->timeout;
     request->task_list->kind = API_VALUE(TASK_LIST_KIND__TASK_LIST_KIND_STICKY);
     request->task_list->base_name = "work";
     fixture->timeout = timeout;
-    EXPECT_OK(poll_send(fixture, request, &response));
+    API(PollForDecisionTaskResponse) *response = fixture_ok(fixture, request);
     fixture->timeout = before;
     return response;
 }

@@ -8,13 +8,6 @@ wish(struct fixture *fixture, const char *query)
                    .query = (char *)query);
 }
 
-static struct error *
-send(struct fixture *fixture, const API(ListArchivedWorkflowExecutionsRequest) *request,
-     API(ListArchivedWorkflowExecutionsResponse) **response)
-{
-    return fixture_call(fixture, request, response);
-}
-
 #define EXPECT_REFUSED(call, text)                                                                 \
     do {                                                                                           \
         struct error *refusal = (call);                                                            \
@@ -27,29 +20,31 @@ SERVER_TEST(archived_lists, what_cannot_be_answered_is_refused_in_cadences_words
     API(ListArchivedWorkflowExecutionsResponse) *response;
     API(ListArchivedWorkflowExecutionsRequest) *request = wish(fixture, "");
     request->domain = "";
-    EXPECT_REFUSED(send(fixture, request, &response), "Domain not set on request.");
+    EXPECT_REFUSED(fixture_call(fixture, request, &response), "Domain not set on request.");
     request->domain = "orders";
     request->page_size = 10001;
-    EXPECT_REFUSED(send(fixture, request, &response), "Pagesize is larger than allowed 10000");
+    EXPECT_REFUSED(fixture_call(fixture, request, &response),
+                   "Pagesize is larger than allowed 10000");
     request->page_size = 10000;
-    EXPECT_REFUSED(send(fixture, request, &response),
+    EXPECT_REFUSED(fixture_call(fixture, request, &response),
                    "Domain is not configured for visibility archival");
     EXPECT_OK(archiving_update(fixture, ARCHIVING_ON, ""));
-    EXPECT_OK(send(fixture, request, &response)); /* nothing was archived yet */
+    response = fixture_ok(fixture, request); /* nothing was archived yet */
     EXPECT_EQ(response->n_executions, 0);
     fixture_set(fixture, "system.enableReadFromVisibilityArchival: [{value: false}]\n");
-    EXPECT_REFUSED(send(fixture, request, &response),
+    EXPECT_REFUSED(fixture_call(fixture, request, &response),
                    "Cluster is not configured for reading archived visibility records");
     fixture_set(fixture, "system.visibilityArchivalStatus: [{value: paused}]\n");
-    EXPECT_REFUSED(send(fixture, request, &response),
+    EXPECT_REFUSED(fixture_call(fixture, request, &response),
                    "Cluster is not configured for visibility archival");
     fixture_set(fixture, "system.visibilityArchivalStatus: [{value: enabled}]\n");
-    EXPECT_KIND(send(fixture, wish(fixture, "Nothing = 1"), &response), ERR_BAD_REQUEST);
-    EXPECT_KIND(send(fixture, wish(fixture, "ORDER BY Nothing"), &response), ERR_BAD_REQUEST);
+    EXPECT_KIND(fixture_call(fixture, wish(fixture, "Nothing = 1"), &response), ERR_BAD_REQUEST);
+    EXPECT_KIND(fixture_call(fixture, wish(fixture, "ORDER BY Nothing"), &response),
+                ERR_BAD_REQUEST);
     request->next_page_token = presence_make_bytes(slice_text("no token"));
-    EXPECT_REFUSED(send(fixture, request, &response), "next page token is corrupted");
+    EXPECT_REFUSED(fixture_call(fixture, request, &response), "next page token is corrupted");
     request->domain = "unknown";
-    EXPECT_KIND(send(fixture, request, &response), ERR_ENTITY_NOT_EXISTS);
+    EXPECT_KIND(fixture_call(fixture, request, &response), ERR_ENTITY_NOT_EXISTS);
 }
 
 /* Ids of all pages of so many, in order, joined by commas. */
@@ -60,8 +55,7 @@ list_ids(struct fixture *fixture, const char *query, int page_size)
     const char *ids = "";
     request->page_size = page_size;
     do {
-        API(ListArchivedWorkflowExecutionsResponse) *response;
-        EXPECT_OK(send(fixture, request, &response));
+        API(ListArchivedWorkflowExecutionsResponse) *response = fixture_ok(fixture, request);
         EXPECT(page_size == 0 || response->n_executions <= (size_t)page_size);
         for (size_t i = 0; i < response->n_executions; i++) {
             const API(WorkflowExecutionInfo) *info = response->executions[i];

@@ -18,18 +18,16 @@ static struct error *
 try_open(struct fixture *fixture, const API(StartTimeFilter) *times)
 {
     API(ListOpenWorkflowExecutionsRequest) *request = listing_of_open(fixture);
-    API(ListOpenWorkflowExecutionsResponse) *response;
     request->start_time_filter = (API(StartTimeFilter) *)times;
-    return list_send_open(fixture, request, &response);
+    return fixture_call(fixture, request, NULL);
 }
 
 static struct error *
 try_closed(struct fixture *fixture, const API(StartTimeFilter) *times)
 {
     API(ListClosedWorkflowExecutionsRequest) *request = listing_of_closed(fixture);
-    API(ListClosedWorkflowExecutionsResponse) *response;
     request->start_time_filter = (API(StartTimeFilter) *)times;
-    return list_send_closed(fixture, request, &response);
+    return fixture_call(fixture, request, NULL);
 }
 
 static bool
@@ -45,10 +43,8 @@ count_answered(struct fixture *fixture, int questions)
 {
     int answered = 0;
     for (int i = 0; i < questions; i++) {
-        API(ListWorkflowExecutionsResponse) *response;
         int64_t count;
-        struct error *err = i % 3 == 0
-                                ? list_send(fixture, listing_by_query(fixture, ""), &response)
+        struct error *err = i % 3 == 0 ? fixture_call(fixture, listing_by_query(fixture, ""), NULL)
                             : i % 3 == 1 ? try_open(fixture, listing_times(fixture, 1, 2))
                                          : list_send_count(fixture, "", &count);
         EXPECT(err == NULL || is_too_often(err));
@@ -106,23 +102,23 @@ SERVER_TEST(lists_refusal, a_page_has_the_usual_size_or_one_that_is_not_too_larg
     API(ListWorkflowExecutionsRequest) *request = listing_by_query(fixture, "");
     API(ListWorkflowExecutionsResponse) *response;
     request->page_size = 10001;
-    EXPECT_REFUSED(list_send(fixture, request, &response), "Pagesize is larger than allow 10000");
+    EXPECT_REFUSED(fixture_call(fixture, request, &response),
+                   "Pagesize is larger than allow 10000");
     request->page_size = 10000;
-    EXPECT_OK(list_send(fixture, request, &response));
+    response = fixture_ok(fixture, request);
     API(ListOpenWorkflowExecutionsRequest) *open = listing_of_open(fixture);
-    API(ListOpenWorkflowExecutionsResponse) *opened;
     open->page_size = 10001;
-    EXPECT_REFUSED(list_send_open(fixture, open, &opened), "Pagesize is larger than allow 10000");
+    EXPECT_REFUSED(fixture_call(fixture, open, NULL), "Pagesize is larger than allow 10000");
 
     fixture_set(fixture, "frontend.visibilityMaxPageSize: [{value: 2}]\n");
     listing_wait(fixture);
     for (int i = 0; i < 3; i++)
         run_start(fixture, arena_format(fixture->arena, "w%d", i));
     request->page_size = 0; /* as the setting says */
-    EXPECT_OK(list_send(fixture, request, &response));
+    response = fixture_ok(fixture, request);
     EXPECT_EQ(response->n_executions, 2);
     request->page_size = -1;
-    EXPECT_OK(list_send(fixture, request, &response));
+    response = fixture_ok(fixture, request);
     EXPECT_EQ(response->n_executions, 2);
 }
 
@@ -130,18 +126,15 @@ SERVER_TEST(lists_refusal, filters_can_be_forbidden, "B-009")
 {
     fixture_set(fixture, "frontend.disableListVisibilityByFilter: [{value: true}]\n");
     API(ListOpenWorkflowExecutionsRequest) *open = listing_of_open(fixture);
-    API(ListOpenWorkflowExecutionsResponse) *opened;
-    EXPECT_OK(list_send_open(fixture, open, &opened)); /* without a filter */
+    EXPECT_OK(fixture_call(fixture, open, NULL)); /* without a filter */
     open->filters_case = API_VALUE(LIST_OPEN_WORKFLOW_EXECUTIONS_REQUEST__FILTERS_TYPE_FILTER);
     open->type_filter = API_NEW(fixture->arena, workflow_type_filter, .name = "order");
-    EXPECT_REFUSED(list_send_open(fixture, open, &opened), "No permission to do this operation.");
+    EXPECT_REFUSED(fixture_call(fixture, open, NULL), "No permission to do this operation.");
     API(ListClosedWorkflowExecutionsRequest) *closed = listing_of_closed(fixture);
-    API(ListClosedWorkflowExecutionsResponse) *ended;
     closed->filters_case =
         API_VALUE(LIST_CLOSED_WORKFLOW_EXECUTIONS_REQUEST__FILTERS_STATUS_FILTER);
     closed->status_filter = API_NEW(fixture->arena, status_filter, .status = CLOSED(FAILED));
-    EXPECT_REFUSED(list_send_closed(fixture, closed, &ended),
-                   "No permission to do this operation.");
+    EXPECT_REFUSED(fixture_call(fixture, closed, NULL), "No permission to do this operation.");
 }
 
 static struct error *
@@ -155,30 +148,27 @@ SERVER_TEST(lists_refusal, a_domain_can_be_given_the_lists_of_a_basic_store, "B-
     int64_t count;
     fixture_set(fixture, "system.readVisibilityStoreName:\n"
                          "- value: db\n  constraints: {domainName: orders}\n");
-    API(ListWorkflowExecutionsResponse) *response;
-    API(ListOpenWorkflowExecutionsResponse) *opened;
-    EXPECT_REFUSED(list_send(fixture, listing_by_query(fixture, ""), &response),
+    EXPECT_REFUSED(fixture_call(fixture, listing_by_query(fixture, ""), NULL),
                    "Operation is not supported");
     EXPECT_REFUSED(try_scan(fixture), "Operation is not supported");
     EXPECT_REFUSED(list_send_count(fixture, "", &count), "Operation is not supported");
-    EXPECT_OK(list_send_open(fixture, listing_of_open(fixture), &opened));
+    EXPECT_OK(fixture_call(fixture, listing_of_open(fixture), NULL));
     fixture_set(fixture, "system.readVisibilityStoreName: [{value: es}]\n");
-    EXPECT_OK(list_send(fixture, listing_by_query(fixture, ""), &response));
+    EXPECT_OK(fixture_call(fixture, listing_by_query(fixture, ""), NULL));
 }
 
 SERVER_TEST(lists_refusal, a_question_that_makes_no_sense_is_refused)
 {
-    API(ListWorkflowExecutionsResponse) *response;
     int64_t count;
-    EXPECT_KIND(list_send(fixture, listing_by_query(fixture, "Nothing = 1"), &response),
+    EXPECT_KIND(fixture_call(fixture, listing_by_query(fixture, "Nothing = 1"), NULL),
                 ERR_BAD_REQUEST);
     EXPECT_KIND(list_send_count(fixture, "WorkflowID = ", &count), ERR_BAD_REQUEST);
     API(ListWorkflowExecutionsRequest) *request = listing_by_query(fixture, "");
     request->domain = "";
-    EXPECT_REFUSED(list_send(fixture, request, &response), "Domain not set on request.");
+    EXPECT_REFUSED(fixture_call(fixture, request, NULL), "Domain not set on request.");
     request->domain = "nobody";
-    EXPECT_KIND(list_send(fixture, request, &response), ERR_ENTITY_NOT_EXISTS);
+    EXPECT_KIND(fixture_call(fixture, request, NULL), ERR_ENTITY_NOT_EXISTS);
     request->domain = "orders";
     request->next_page_token = presence_make_bytes(slice_text("no token"));
-    EXPECT_KIND(list_send(fixture, request, &response), ERR_BAD_REQUEST);
+    EXPECT_KIND(fixture_call(fixture, request, NULL), ERR_BAD_REQUEST);
 }

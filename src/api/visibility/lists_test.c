@@ -58,12 +58,11 @@ SERVER_TEST(lists, closed_runs_are_found_by_when_they_started, "B-004")
     EXPECT_OK(fiber_sleep(10 * NS_PER_S, arena));
     terminate_run(fixture, "wf");
     API(ListClosedWorkflowExecutionsRequest) *request = listing_of_closed(fixture);
-    API(ListClosedWorkflowExecutionsResponse) *response;
     request->start_time_filter = listing_times(fixture, start, start + NS_PER_S);
-    EXPECT_OK(list_send_closed(fixture, request, &response));
+    API(ListClosedWorkflowExecutionsResponse) *response = fixture_ok(fixture, request);
     EXPECT_EQ(response->n_executions, 1); /* closed behind the filter's end */
     request->start_time_filter = listing_times(fixture, start + NS_PER_S, start + 60 * NS_PER_S);
-    EXPECT_OK(list_send_closed(fixture, request, &response));
+    response = fixture_ok(fixture, request);
     EXPECT_EQ(response->n_executions, 0);
 }
 
@@ -86,30 +85,28 @@ filters(struct fixture *fixture)
     start_of_type(fixture, "a", "one");
     start_of_type(fixture, "b", "two");
     API(ListOpenWorkflowExecutionsRequest) *open = listing_of_open(fixture);
-    API(ListOpenWorkflowExecutionsResponse) *opened;
     open->filters_case = API_VALUE(LIST_OPEN_WORKFLOW_EXECUTIONS_REQUEST__FILTERS_TYPE_FILTER);
     open->type_filter = API_NEW(fixture->arena, workflow_type_filter, .name = "two");
-    EXPECT_OK(list_send_open(fixture, open, &opened));
+    API(ListOpenWorkflowExecutionsResponse) *opened = fixture_ok(fixture, open);
     EXPECT_EQ(opened->n_executions, 1);
     EXPECT_TEXT(opened->executions[0]->workflow_execution->workflow_id, "b");
 
     terminate_run(fixture, "a");
     API(ListClosedWorkflowExecutionsRequest) *closed = listing_of_closed(fixture);
-    API(ListClosedWorkflowExecutionsResponse) *ended;
     closed->filters_case =
         API_VALUE(LIST_CLOSED_WORKFLOW_EXECUTIONS_REQUEST__FILTERS_STATUS_FILTER);
     closed->status_filter = API_NEW(fixture->arena, status_filter, .status = CLOSED(TERMINATED));
-    EXPECT_OK(list_send_closed(fixture, closed, &ended));
+    API(ListClosedWorkflowExecutionsResponse) *ended = fixture_ok(fixture, closed);
     EXPECT_EQ(ended->n_executions, 1);
     closed->status_filter->status = CLOSED(COMPLETED);
-    EXPECT_OK(list_send_closed(fixture, closed, &ended));
+    ended = fixture_ok(fixture, closed);
     EXPECT_EQ(ended->n_executions, 0);
 
     closed->filters_case =
         API_VALUE(LIST_CLOSED_WORKFLOW_EXECUTIONS_REQUEST__FILTERS_EXECUTION_FILTER);
     closed->execution_filter =
         API_NEW(fixture->arena, workflow_execution_filter, .workflow_id = "a");
-    EXPECT_OK(list_send_closed(fixture, closed, &ended));
+    ended = fixture_ok(fixture, closed);
     EXPECT_EQ(ended->n_executions, 1);
 }
 
@@ -129,13 +126,12 @@ pages(struct fixture *fixture)
         start_of_type(fixture, arena_format(fixture->arena, "w%d", i), "order");
     EXPECT_TEXT(list_open_ids(fixture), "w5,w4,w3,w2,w1,w0");
     API(ListWorkflowExecutionsRequest) *request = listing_by_query(fixture, "");
-    API(ListWorkflowExecutionsResponse) *page;
     request->page_size = 4;
-    EXPECT_OK(list_send(fixture, request, &page));
+    API(ListWorkflowExecutionsResponse) *page = fixture_ok(fixture, request);
     EXPECT_EQ(page->n_executions, 4);
     EXPECT(page->next_page_token.len > 0);
     request->next_page_token = page->next_page_token;
-    EXPECT_OK(list_send(fixture, request, &page));
+    page = fixture_ok(fixture, request);
     EXPECT_EQ(page->n_executions, 2);
     EXPECT_EQ(page->next_page_token.len, 0);
 }

@@ -6,8 +6,7 @@
 static struct error *
 try_poll(struct fixture *fixture, const API(PollForDecisionTaskRequest) *request)
 {
-    API(PollForDecisionTaskResponse) *response;
-    return poll_send(fixture, request, &response);
+    return fixture_call(fixture, request, NULL);
 }
 
 SERVER_TEST(poll, a_poll_needs_time, "A-014")
@@ -109,7 +108,7 @@ sticky(struct fixture *fixture)
     complete_sticky(fixture, task, request->task_list);
 
     run_signal(fixture, "wf", "go");
-    EXPECT_OK(poll_send(fixture, request, &task));
+    task = fixture_ok(fixture, request);
     EXPECT_EQ(task->previous_started_event_id->value, 3);
     EXPECT_EQ(task->history->events[0]->event_id, 4);
     EXPECT_EQ(task->history->events[task->history->n_events - 1]->event_id, task->started_event_id);
@@ -132,7 +131,7 @@ SERVER_TEST(poll, what_is_new_may_begin_inside_a_batch, "A-055")
     EXPECT_EQ(task->attempt, 1);
     complete_sticky(fixture, task, request->task_list);
     run_signal(fixture, "wf", "go");
-    EXPECT_OK(poll_send(fixture, request, &task));
+    task = fixture_ok(fixture, request);
     EXPECT_EQ(task->previous_started_event_id->value, 6);
     EXPECT_EQ(task->history->events[0]->event_id, 7);
     EXPECT_EQ(task->history->events[0]->attributes_case,

@@ -6,8 +6,7 @@
 static struct error *
 try_poll(struct fixture *fixture, const API(PollForDecisionTaskRequest) *request)
 {
-    API(PollForDecisionTaskResponse) *response;
-    return poll_send(fixture, request, &response);
+    return fixture_call(fixture, request, NULL);
 }
 
 /* --- pollers that go away ------------------------------------------------------------------------
@@ -83,7 +82,7 @@ SERVER_TEST(poller, a_bad_binary_gets_no_decisions, "A-071")
         API_NEW(fixture->arena, bad_binaries, .n_binaries = 1, .binaries = &entry);
     update->update_mask =
         GOOGLE_NEW(fixture->arena, field_mask, .n_paths = 1, .paths = &(char *){"bad_binaries"});
-    EXPECT_OK(fixture_update_domain(fixture, update));
+    EXPECT_OK(fixture_call(fixture, update, NULL));
     API(PollForDecisionTaskRequest) *request = fixture_poll(fixture, "work");
     request->binary_checksum = "abc";
     struct error *err = try_poll(fixture, request);

@@ -7,12 +7,11 @@ SERVER_TEST_IN(standby, a_task_that_was_polled_while_its_domain_was_active_elsew
                fixture_run_in(sample_group(EAST), body))
 {
     API(PollForDecisionTaskRequest) *poll = moving_begin(fixture);
-    API(PollForDecisionTaskResponse) *task;
     moving_go(fixture, "west");
-    EXPECT_OK(poll_send(fixture, poll, &task));
+    API(PollForDecisionTaskResponse) *task = fixture_ok(fixture, poll);
     EXPECT_EQ(task->task_token.len, 0);
     moving_go(fixture, "east");
-    EXPECT_OK(poll_send(fixture, poll, &task));
+    task = fixture_ok(fixture, poll);
     EXPECT(task->task_token.len > 0);
 }
 
@@ -29,7 +28,7 @@ static void
 poll_patiently(void *argument)
 {
     struct patient_poll *poll = argument;
-    EXPECT_OK(poll_send(poll->fixture, poll->request, &poll->task));
+    EXPECT_OK(fixture_call(poll->fixture, poll->request, &poll->task));
     poll->answered = clock_monotonic();
     latch_done(&poll->latch);
 }

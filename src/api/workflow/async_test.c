@@ -186,9 +186,8 @@ SERVER_TEST_IN(async, a_request_waits_until_the_active_cluster_can_do_it,
     EXPECT_OK(start_later(fixture, start));
     EXPECT_OK(fiber_sleep(30 * NS_PER_S, fixture->arena));
     API(DescribeWorkflowExecutionRequest) *describe = fixture_describe(fixture, "wf", "");
-    API(DescribeWorkflowExecutionResponse) *described;
     describe->domain = "moving";
-    EXPECT_KIND(describe_send(fixture, describe, &described), ERR_ENTITY_NOT_EXISTS);
+    EXPECT_KIND(fixture_call(fixture, describe, NULL), ERR_ENTITY_NOT_EXISTS);
     moving_go(fixture, "east");
     EXPECT_TEXT(wait_started(fixture, "moving", "wf")->request_id, start->request_id);
 }

@@ -271,7 +271,7 @@ mark_bad(struct fixture *fixture, const char *checksum)
     request->update_mask =
         GOOGLE_NEW(arena, field_mask, .paths = arena_zalloc(arena, 1, sizeof(char *)));
     request->update_mask->paths[request->update_mask->n_paths++] = "bad_binaries";
-    EXPECT_OK(fixture_update_domain(fixture, request));
+    EXPECT_OK(fixture_call(fixture, request, NULL));
 }
 
 static void

@@ -30,9 +30,8 @@ read_line(struct arena *arena, struct read *read, int count, char **arguments)
     read_line(arena, &(read), sizeof((char *[]){__VA_ARGS__}) / sizeof(char *),                    \
               (char *[]){__VA_ARGS__})
 
-TEST(flags, a_value_may_follow_or_stand_behind_an_equals_sign)
+ARENA_TEST(flags, a_value_may_follow_or_stand_behind_an_equals_sign)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct read read = {0};
     EXPECT_OK(READ(read, "--data", "a", "--address=b:1", "-loud", "one", "two"));
     EXPECT_TEXT(read.data, "a");
@@ -42,9 +41,8 @@ TEST(flags, a_value_may_follow_or_stand_behind_an_equals_sign)
     EXPECT_TEXT(read.words[1], "two");
 }
 
-TEST(flags, an_unknown_flag_suggests_the_near_one)
+ARENA_TEST(flags, an_unknown_flag_suggests_the_near_one)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct read read = {0};
     struct error *err = READ(read, "--adress", "x");
     EXPECT_KIND(err, ERR_BAD_REQUEST);
@@ -53,17 +51,15 @@ TEST(flags, an_unknown_flag_suggests_the_near_one)
     EXPECT_TEXT(err->message, "unknown flag --somethingelse; see cadenza x --help");
 }
 
-TEST(flags, a_missing_value_and_a_word_too_many_are_named)
+ARENA_TEST(flags, a_missing_value_and_a_word_too_many_are_named)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct read read = {0};
     EXPECT_TEXT(READ(read, "--data")->message, "--data needs a value: DIR");
     EXPECT(strstr(READ(read, "1", "2", "3")->message, "'3' is one word too many") != NULL);
 }
 
-TEST(flags, a_flag_is_known_by_its_aliases_but_not_by_a_part_of_them)
+ARENA_TEST(flags, a_flag_is_known_by_its_aliases_but_not_by_a_part_of_them)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct read read = {0};
     EXPECT_OK(READ(read, "--ad", "one"));
     EXPECT_TEXT(read.address, "one");
@@ -73,9 +69,8 @@ TEST(flags, a_flag_is_known_by_its_aliases_but_not_by_a_part_of_them)
     EXPECT_KIND(READ(read, "--", "x"), ERR_BAD_REQUEST);
 }
 
-TEST(flags, of_a_value_given_twice_the_last_counts_and_a_list_keeps_all)
+ARENA_TEST(flags, of_a_value_given_twice_the_last_counts_and_a_list_keeps_all)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct read read = {0};
     EXPECT_OK(READ(read, "--data", "a", "--cl", "x,y", "--data=b", "--clusters=z"));
     EXPECT_TEXT(read.data, "b");
@@ -84,9 +79,8 @@ TEST(flags, of_a_value_given_twice_the_last_counts_and_a_list_keeps_all)
     EXPECT_TEXT(read.clusters.items[1], "z");
 }
 
-TEST(flags, a_switch_takes_true_and_false_behind_an_equals_sign_only)
+ARENA_TEST(flags, a_switch_takes_true_and_false_behind_an_equals_sign_only)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct read read = {0};
     EXPECT_OK(READ(read, "--loud=true"));
     EXPECT(read.is_loud);
@@ -112,9 +106,8 @@ TEST(flags, booleans_are_spelt_as_in_go)
     EXPECT(flag_parse_bool("False", &value) && !value);
 }
 
-TEST(flags, help_shows_aliases_and_breaks_the_line_before_what_does_not_fit)
+ARENA_TEST(flags, help_shows_aliases_and_breaks_the_line_before_what_does_not_fit)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     const struct flag flags[] = {
         {"domain", "NAME", "which", .aliases = "do d"},
         {"a_name_that_is_rather_long", "VALUE", "below"},
@@ -128,9 +121,8 @@ TEST(flags, help_shows_aliases_and_breaks_the_line_before_what_does_not_fit)
                                                  "  --help, -h                 Show this text.\n");
 }
 
-TEST(flags, help_lists_every_flag)
+ARENA_TEST(flags, help_lists_every_flag)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct read read = {0};
     EXPECT_OK(READ(read, "--help"));
     EXPECT(read.wants_help);

@@ -20,9 +20,8 @@ set(struct arena *arena, void *message, const char *path, const char *value)
     return request_set(&context, message, path, "flag", value);
 }
 
-TEST(request, a_field_takes_what_its_type_can_be_told_as)
+ARENA_TEST(request, a_field_takes_what_its_type_can_be_told_as)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     API(StartWorkflowExecutionRequest) *start = START(arena);
     EXPECT_OK(set(arena, start, "workflow_type.name", "order"));
     EXPECT_OK(set(arena, start, "execution_start_to_close_timeout", "90"));
@@ -42,9 +41,8 @@ TEST(request, a_field_takes_what_its_type_can_be_told_as)
     EXPECT(request_text(&start->base, "nothing") == NULL);
 }
 
-TEST(request, an_enum_is_named_in_any_case_or_numbered_as_in_the_cadence_command_line)
+ARENA_TEST(request, an_enum_is_named_in_any_case_or_numbered_as_in_the_cadence_command_line)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     API(StartWorkflowExecutionRequest) *start = START(arena);
     static const struct {
         const char *given;
@@ -60,9 +58,8 @@ TEST(request, an_enum_is_named_in_any_case_or_numbered_as_in_the_cadence_command
                               "ALLOW_DUPLICATE, REJECT_DUPLICATE, TERMINATE_IF_RUNNING");
 }
 
-TEST(request, of_a_oneof_the_last_arm_counts)
+ARENA_TEST(request, of_a_oneof_the_last_arm_counts)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     API(ListClosedWorkflowExecutionsRequest) *list =
         API_NEW(arena, list_closed_workflow_executions_request);
     EXPECT_OK(set(arena, list, "type_filter.name", "order"));
@@ -70,9 +67,8 @@ TEST(request, of_a_oneof_the_last_arm_counts)
     EXPECT_TEXT(list->type_filter->name, "order");
 }
 
-TEST(request, what_cannot_be_read_is_refused_by_the_name_of_its_flag)
+ARENA_TEST(request, what_cannot_be_read_is_refused_by_the_name_of_its_flag)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     static const char *const wrong[][2] = {
         {"retry_policy.maximum_attempts", "many"},
         {"retry_policy.maximum_attempts", "3000000000"},
@@ -125,9 +121,8 @@ TEST(request, times_are_dates_nanoseconds_or_so_long_ago)
     }
 }
 
-TEST(request, json_values_are_cut_where_they_end)
+ARENA_TEST(request, json_values_are_cut_where_they_end)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     size_t count;
     const char *wrong;
     EXPECT(json_values_check(" {\"a b\": [1]}  \"c d\"\n3 ", arena, &wrong));
@@ -161,9 +156,8 @@ make_history(size_t decisions, struct arena *arena, size_t *count)
     return events;
 }
 
-TEST(reset, each_type_finds_its_decision)
+ARENA_TEST(reset, each_type_finds_its_decision)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     size_t count;
     API(HistoryEvent) **events = make_history(3, arena, &count);
     static const struct {

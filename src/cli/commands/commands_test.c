@@ -12,9 +12,8 @@ find(const char *words)
     return NULL;
 }
 
-TEST(commands, every_flag_that_a_command_names_is_there_once)
+ARENA_TEST(commands, every_flag_that_a_command_names_is_there_once)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     for (size_t i = 0; cli_command_at(i) != NULL; i++) {
         const char *keys = cli_command_keys(cli_command_at(i), arena);
         for (const char *at = keys + strspn(keys, " "); *at != '\0'; at += strspn(at, " ")) {
@@ -28,9 +27,8 @@ TEST(commands, every_flag_that_a_command_names_is_there_once)
     }
 }
 
-TEST(commands, every_flag_belongs_to_a_command)
+ARENA_TEST(commands, every_flag_belongs_to_a_command)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     for (size_t row = 0; cli_flag_at(row) != NULL; row++) {
         const char *key = cli_flag_at(row)->key;
         bool is_used = false;
@@ -41,9 +39,8 @@ TEST(commands, every_flag_belongs_to_a_command)
     }
 }
 
-TEST(commands, no_name_or_alias_means_two_flags_of_one_command)
+ARENA_TEST(commands, no_name_or_alias_means_two_flags_of_one_command)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     for (size_t i = 0; cli_command_at(i) != NULL; i++) {
         struct cli_call call = {0};
         const struct flag *flags =
@@ -76,9 +73,8 @@ TEST(commands, each_has_a_summary_that_begins_with_a_sentence_and_an_example_of_
     }
 }
 
-TEST(commands, words_that_several_begin_with_are_a_group_with_help)
+ARENA_TEST(commands, words_that_several_begin_with_are_a_group_with_help)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     for (size_t i = 0; cli_command_at(i) != NULL; i++) {
         const char *words = cli_command_at(i)->words;
         for (size_t end = 0; (end += strcspn(words + end, " ")) < strlen(words); end++) {
@@ -98,9 +94,8 @@ TEST(commands, words_that_several_begin_with_are_a_group_with_help)
     }
 }
 
-TEST(commands, a_flag_of_the_table_writes_into_the_call)
+ARENA_TEST(commands, a_flag_of_the_table_writes_into_the_call)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct cli_call call = {.arena = arena};
     const struct flag *flags = cli_flags_table("domain all clusters workflow_id", &call, arena);
     EXPECT(flag_find(flags, slice_text("do"))->text == &call.domain.name);
@@ -118,9 +113,8 @@ TEST(commands, a_flag_of_the_table_writes_into_the_call)
     EXPECT_EQ(call.exit_code, 2);
 }
 
-TEST(commands, a_command_that_is_one_call_takes_the_flags_of_its_fields)
+ARENA_TEST(commands, a_command_that_is_one_call_takes_the_flags_of_its_fields)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     const char *keys = cli_command_keys(find("workflow signal"), arena);
     EXPECT(cli_has_word(keys, "name", 4) && cli_has_word(keys, "workflow_id", 11));
     EXPECT(cli_has_word(keys, "domain", 6) && !cli_has_word(keys, "tasklist", 8));

@@ -17,9 +17,8 @@ refusal(struct error *err)
     return err == NULL ? "(none)" : err->message;
 }
 
-TEST(domain_request, a_new_domain_is_global_and_kept_for_three_days)
+ARENA_TEST(domain_request, a_new_domain_is_global_and_kept_for_three_days)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     API(RegisterDomainRequest) *request;
     EXPECT_OK(domain_make_register(&(struct domain_flags){.name = "d"}, arena, &request));
     EXPECT_TEXT(request->name, "d");
@@ -30,9 +29,8 @@ TEST(domain_request, a_new_domain_is_global_and_kept_for_three_days)
     EXPECT_EQ(request->history_archival_status, 0);
 }
 
-TEST(domain_request, register_carries_everything_that_was_given)
+ARENA_TEST(domain_request, register_carries_everything_that_was_given)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct domain_flags flags = {
         .name = "d",
         .description = "about",
@@ -67,9 +65,8 @@ TEST(domain_request, register_carries_everything_that_was_given)
     EXPECT_TEXT(request->active_cluster_name, "east");
 }
 
-TEST(domain_request, an_update_names_what_was_given_and_nothing_else)
+ARENA_TEST(domain_request, an_update_names_what_was_given_and_nothing_else)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     API(UpdateDomainRequest) *request;
     struct domain_flags flags = {.name = "d", .retention = "9", .description = ""};
     EXPECT_OK(domain_make_update(&flags, "me", arena, &request));
@@ -86,9 +83,8 @@ TEST(domain_request, an_update_names_what_was_given_and_nothing_else)
     EXPECT_EQ(request->failover_timeout->seconds, 60);
 }
 
-TEST(domain_request, an_update_can_name_every_field_at_once)
+ARENA_TEST(domain_request, an_update_can_name_every_field_at_once)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct domain_flags flags = {
         .name = "d",
         .description = "about",
@@ -116,9 +112,8 @@ TEST(domain_request, an_update_can_name_every_field_at_once)
     EXPECT_TEXT(request->delete_bad_binary, "good");
 }
 
-TEST(domain_request, a_failover_is_forced_unless_grace_or_a_time_is_asked_for)
+ARENA_TEST(domain_request, a_failover_is_forced_unless_grace_or_a_time_is_asked_for)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     API(FailoverDomainRequest) *request;
     struct domain_flags flags = {.name = "d", .active_cluster = "west", .reason = "drill"};
     EXPECT_OK(domain_make_failover(&flags, arena, &request));
@@ -141,9 +136,8 @@ TEST(domain_request, a_failover_is_forced_unless_grace_or_a_time_is_asked_for)
     EXPECT_EQ(request->failover_timeout->seconds, 120);
 }
 
-TEST(domain_request, attributes_are_grouped_by_scope_and_sorted)
+ARENA_TEST(domain_request, attributes_are_grouped_by_scope_and_sorted)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct domain_flags flags = {.active_clusters =
                                      LIST("region.oslo:c1,city.x.y:c2", "region.lisbon:c0")};
     API(ActiveClusters) *active;
@@ -159,9 +153,8 @@ TEST(domain_request, attributes_are_grouped_by_scope_and_sorted)
     EXPECT_TEXT(region->cluster_attributes[1]->value->active_cluster_name, "c1");
 }
 
-TEST(domain_request, regions_are_attributes_of_scope_region, "G-060")
+ARENA_TEST(domain_request, regions_are_attributes_of_scope_region, "G-060")
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct domain_flags flags = {.regions = LIST("oslo:c1,lisbon:c0"),
                                  .active_clusters = LIST("city.x:c2")};
     API(ActiveClusters) *active;
@@ -178,9 +171,8 @@ TEST(domain_request, regions_are_attributes_of_scope_region, "G-060")
     }
 }
 
-TEST(domain_request, attributes_are_taken_away_by_name_by_scope_or_all)
+ARENA_TEST(domain_request, attributes_are_taken_away_by_name_by_scope_or_all)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct domain_flags flags = {.name = "d", .removed_attributes = LIST("city.a.b,land.*")};
     API(UpdateDomainRequest) *request;
     EXPECT_OK(domain_make_update(&flags, "me", arena, &request));
@@ -199,9 +191,8 @@ TEST(domain_request, attributes_are_taken_away_by_name_by_scope_or_all)
 }
 
 /* Everything that is active in one cluster, and nothing else. */
-TEST(domain_request, leaving_a_cluster_names_all_that_is_active_there)
+ARENA_TEST(domain_request, leaving_a_cluster_names_all_that_is_active_there)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct domain_flags flags = {.active_clusters = LIST("city.x:c0,city.y:c1,land.z:c0")};
     API(Domain) *domain = API_NEW(arena, domain, .active_cluster_name = "c1");
     API(FailoverDomainRequest) *request = API_NEW(arena, failover_domain_request);
@@ -219,9 +210,8 @@ TEST(domain_request, leaving_a_cluster_names_all_that_is_active_there)
     EXPECT_KIND(domain_leave(domain, "c3", "c2", arena, request), ERR_BAD_REQUEST);
 }
 
-TEST(domain_request, attributes_may_be_given_as_json)
+ARENA_TEST(domain_request, attributes_may_be_given_as_json)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct domain_flags flags = {.active_clusters_json =
                                      "{\"attributeScopes\":{\"region\":{\"clusterAttributes\":"
                                      "{\"oslo\":{\"activeClusterName\":\"c1\"}}}}}"};
@@ -233,9 +223,8 @@ TEST(domain_request, attributes_may_be_given_as_json)
     EXPECT_TEXT(region->cluster_attributes[0]->value->active_cluster_name, "c1");
 }
 
-TEST(domain_request, bad_attributes_are_refused)
+ARENA_TEST(domain_request, bad_attributes_are_refused)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     static const char *const bad[] = {"",           "oslo",  "region.oslo",  "region:c1",
                                       ".oslo:c1",   "a.:c1", "region.oslo:", ",",
                                       "a.b:c a.b:d"};
@@ -274,9 +263,8 @@ TEST(domain_request, bad_attributes_are_refused)
                                                &(API(FailoverDomainRequest) *){NULL})),            \
                   words) != NULL)
 
-TEST(domain_request, a_value_of_the_wrong_form_is_refused_by_its_flag)
+ARENA_TEST(domain_request, a_value_of_the_wrong_form_is_refused_by_its_flag)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     REFUSED_REGISTER("--domain NAME", .name = "");
     REFUSED_FAILOVER("--to_cluster", .name = "d", .leave_cluster = "c0");
     REFUSED_REGISTER("--retention: 'x'", .name = "d", .retention = "x");
@@ -292,9 +280,8 @@ TEST(domain_request, a_value_of_the_wrong_form_is_refused_by_its_flag)
                      .data_entries = LIST("k=2"));
 }
 
-TEST(domain_request, a_change_that_makes_no_sense_is_refused)
+ARENA_TEST(domain_request, a_change_that_makes_no_sense_is_refused)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     REFUSED_UPDATE("nothing to change", .name = "d");
     REFUSED_UPDATE("--domain NAME", .retention = "3");
     REFUSED_UPDATE("needs --reason", .name = "d", .add_bad_binary = "x");
@@ -308,9 +295,8 @@ TEST(domain_request, a_change_that_makes_no_sense_is_refused)
                      .failover_timeout = "0");
 }
 
-TEST(domain_request, a_page_has_at_least_one_item)
+ARENA_TEST(domain_request, a_page_has_at_least_one_item)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     int32_t size = 0;
     EXPECT_OK(domain_read_page_size(&(struct domain_flags){0}, 7, arena, &size));
     EXPECT_EQ(size, 7);

@@ -39,9 +39,8 @@ add_cities(API(Domain) *domain, struct arena *arena)
     scope->cluster_attributes[1]->value->failover_version = 12;
 }
 
-TEST(domain_show, the_active_active_example_has_the_json_that_users_know)
+ARENA_TEST(domain_show, the_active_active_example_has_the_json_that_users_know)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     API(Domain) *domain = make_domain("active-active-domain", arena);
     add_cities(domain, arena);
     EXPECT_TEXT(domain_json(domain, arena),
@@ -91,9 +90,8 @@ TEST(domain_show, the_active_active_example_has_the_json_that_users_know)
                 "}\n");
 }
 
-TEST(domain_show, notification_versions_are_shown_if_the_server_tells_them)
+ARENA_TEST(domain_show, notification_versions_are_shown_if_the_server_tells_them)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     API(DescribeDomainResponse) described = API_VALUE(DESCRIBE_DOMAIN_RESPONSE__INIT);
     described.domain = make_domain("d", arena);
     EXPECT(strstr(domain_show_described(&described, arena), "Notification") == NULL);
@@ -109,9 +107,8 @@ TEST(domain_show, notification_versions_are_shown_if_the_server_tells_them)
                   "  \"clusterNotificationVersion\": 43\n") != NULL);
 }
 
-TEST(domain_show, a_described_domain_has_the_lines_that_users_know_and_its_attributes)
+ARENA_TEST(domain_show, a_described_domain_has_the_lines_that_users_know_and_its_attributes)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     API(Domain) *domain = make_domain("d", arena);
     add_cities(domain, arena);
     EXPECT_TEXT(domain_show(domain, arena), "Name: d\n"
@@ -135,9 +132,8 @@ TEST(domain_show, a_described_domain_has_the_lines_that_users_know_and_its_attri
                                             "location.cityB     cluster2        12\n");
 }
 
-TEST(domain_show, what_is_rare_is_shown_when_it_is_there)
+ARENA_TEST(domain_show, what_is_rare_is_shown_when_it_is_there)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     API(Domain) *domain = make_domain("d", arena);
     API(BadBinaries__BinariesEntry) *bad =
         message_new(arena, API_TYPE(bad_binaries__binaries_entry));
@@ -169,9 +165,8 @@ TEST(domain_show, what_is_rare_is_shown_when_it_is_there)
     EXPECT(strstr(json, "\"PredefinedQueueName\": \"kafka1\"") != NULL);
 }
 
-TEST(domain_show, a_list_lines_up_and_shows_more_when_asked)
+ARENA_TEST(domain_show, a_list_lines_up_and_shows_more_when_asked)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     API(Domain) *items[] = {make_domain("a", arena), make_domain("långt", arena)};
     struct domain_list list = {.items = items, .count = 2};
     EXPECT_TEXT(domain_show_list(&list, false, arena),
@@ -207,9 +202,8 @@ make_failover(const char *scope, struct arena *arena)
     return event;
 }
 
-TEST(domain_show, failovers_say_what_moved_when_from_where_to_where)
+ARENA_TEST(domain_show, failovers_say_what_moved_when_from_where_to_where)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     API(FailoverEvent) *empty = API_NEW(arena, failover_event, .id = "e0");
     API(FailoverEvent) *items[] = {make_failover("region", arena), make_failover(NULL, arena),
                                    empty};
@@ -225,9 +219,8 @@ TEST(domain_show, failovers_say_what_moved_when_from_where_to_where)
     EXPECT(strstr(json, "\"scope\": \"region\"") != NULL);
 }
 
-TEST(domain_show, a_graceful_failover_says_how_it_ended_and_how_long_it_took)
+ARENA_TEST(domain_show, a_graceful_failover_says_how_it_ended_and_how_long_it_took)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     API(FailoverEvent) *event = make_failover(NULL, arena);
     API(FailoverOutcome) *outcome = API_NEW(arena, failover_outcome);
     char *missing[] = {"shard 3"};
@@ -246,9 +239,8 @@ TEST(domain_show, a_graceful_failover_says_how_it_ended_and_how_long_it_took)
     EXPECT(strstr(json, "\"shard 3\"") != NULL);
 }
 
-TEST(domain_show, what_others_wrote_cannot_steer_the_terminal)
+ARENA_TEST(domain_show, what_others_wrote_cannot_steer_the_terminal)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     EXPECT_TEXT(show_text("a\033[2Jb\nc\x7f", arena), "a?[2Jb?c?");
     EXPECT_TEXT(show_text("\xc2\x9b"
                           "31m\xc3\xa9\xc2\xa0",
@@ -259,9 +251,8 @@ TEST(domain_show, what_others_wrote_cannot_steer_the_terminal)
     EXPECT(strstr(domain_show(domain, arena), "Description: x?Status: DELETED\n") != NULL);
 }
 
-TEST(domain_show, an_enum_number_without_a_name_is_shown_as_it_is)
+ARENA_TEST(domain_show, an_enum_number_without_a_name_is_shown_as_it_is)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     API(Domain) *domain = make_domain("d", arena);
     domain->status = (API(DomainStatus))17;
     EXPECT_TEXT(domain_status_text(domain, arena), "17");

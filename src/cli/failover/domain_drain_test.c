@@ -41,9 +41,8 @@ info_of(struct arena *arena, int done, size_t pending)
                    .n_pending_shards = pending);
 }
 
-TEST(domain_drain, a_line_says_how_many_shards_of_which_cluster_are_done)
+ARENA_TEST(domain_drain, a_line_says_how_many_shards_of_which_cluster_are_done)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct drain_state state = {.domain = "orders", .target = "west", .passed = 2 * NS_PER_TENTH};
     EXPECT_TEXT(drain_line(&state, arena),
                 "orders moves to west: no shard has handed over yet, 0.20 s");
@@ -59,9 +58,8 @@ TEST(domain_drain, a_line_says_how_many_shards_of_which_cluster_are_done)
     EXPECT_TEXT(drain_line(&state, arena), "orders moves to west: 12 of 16 shards, 0.20 s");
 }
 
-TEST(domain_drain, of_an_attribute_names_it_and_where_it_goes)
+ARENA_TEST(domain_drain, of_an_attribute_names_it_and_where_it_goes)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct drain_state state = {.domain = "orders",
                                 .target = "XYZ",
                                 .active = "XYZ",
@@ -76,9 +74,8 @@ TEST(domain_drain, of_an_attribute_names_it_and_where_it_goes)
                 "shards of east, 4 of 4 shards of north handed over.");
 }
 
-TEST(domain_drain, the_end_says_how_long_it_took_and_what_was_compared)
+ARENA_TEST(domain_drain, the_end_says_how_long_it_took_and_what_was_compared)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct drain_state state = {.domain = "orders",
                                 .target = "west",
                                 .active = "west",
@@ -98,9 +95,8 @@ TEST(domain_drain, the_end_says_how_long_it_took_and_what_was_compared)
     EXPECT(strstr(drain_report(&state, arena), "(last seen: nothing)") != NULL);
 }
 
-TEST(domain_drain, the_end_names_what_was_missing)
+ARENA_TEST(domain_drain, the_end_names_what_was_missing)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     API(FailoverOutcome) *outcome = outcome_of(arena, "timed out", shards_of(arena, 14, 16, 0, 0));
     char *missing[30] = {"east shard 3: no marker came", "north: nothing came"};
     struct drain_state state = {.domain = "orders",
@@ -125,9 +121,8 @@ TEST(domain_drain, the_end_names_what_was_missing)
     EXPECT(strstr(drain_report(&state, arena), "Another failover replaced it") != NULL);
 }
 
-TEST(domain_drain, a_failover_that_was_overtaken_says_who_is_active)
+ARENA_TEST(domain_drain, a_failover_that_was_overtaken_says_who_is_active)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct drain_state state = {
         .domain = "orders", .target = "west", .active = "east", .passed = NS_PER_TENTH};
     EXPECT_TEXT(drain_report(&state, arena),
@@ -147,9 +142,8 @@ domain_at(struct arena *arena, const char *cluster, int64_t version, const char 
     return domain;
 }
 
-TEST(domain_moves, say_what_moved_and_what_was_there_already)
+ARENA_TEST(domain_moves, say_what_moved_and_what_was_there_already)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct domain_moves moves = {.before = domain_at(arena, "east", 0, NULL),
                                  .after = domain_at(arena, "west", 1, NULL),
                                  .moves_domain = true};
@@ -170,9 +164,8 @@ TEST(domain_moves, say_what_moved_and_what_was_there_already)
                 "region.lis of domain orders successfully failed over to west.\n");
 }
 
-TEST(domain_moves, say_that_a_graceful_failover_was_ended)
+ARENA_TEST(domain_moves, say_that_a_graceful_failover_was_ended)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     API(Domain) *before = domain_at(arena, "west", 1, NULL);
     before->failover_info = info_of(arena, 3, 1);
     struct domain_moves moves = {

@@ -36,9 +36,8 @@ read_plan(struct cli_call *call, struct failover_plan *plan)
     return params;
 }
 
-TEST(failover, what_is_not_given_is_as_in_cadence, "I-T21")
+ARENA_TEST(failover, what_is_not_given_is_as_in_cadence, "I-T21")
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct cli_call call = make_call(arena);
     struct failover_plan plan;
     struct managed_params params = read_plan(&call, &plan);
@@ -54,9 +53,8 @@ TEST(failover, what_is_not_given_is_as_in_cadence, "I-T21")
     EXPECT(strstr(plan.input, "Graceful") == NULL);
 }
 
-TEST(failover, each_flag_reaches_the_workflow, "I-T21")
+ARENA_TEST(failover, each_flag_reaches_the_workflow, "I-T21")
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct cli_call call = make_call(arena);
     struct failover_plan plan;
     const char *names[] = {"a,b", "c"};
@@ -83,9 +81,8 @@ TEST(failover, each_flag_reaches_the_workflow, "I-T21")
     EXPECT(strstr(plan.input, "\"GracefulFailoverTimeoutInSeconds\":90") != NULL);
 }
 
-TEST(failover, the_newer_workflow_is_told_by_its_own_names, "I-T21")
+ARENA_TEST(failover, the_newer_workflow_is_told_by_its_own_names, "I-T21")
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct cli_call call = make_call(arena);
     struct failover_plan plan;
     turn_on(&call, "v2");
@@ -110,9 +107,8 @@ refusal(struct cli_call *call)
     return err->message;
 }
 
-TEST(failover, what_cannot_be_meant_is_refused_before_anything_is_sent)
+ARENA_TEST(failover, what_cannot_be_meant_is_refused_before_anything_is_sent)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct cli_call call = make_call(arena);
     cli_give(&call, "target_cluster", "cluster0");
     EXPECT(strstr(refusal(&call), "are the same") != NULL);

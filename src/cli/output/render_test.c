@@ -33,9 +33,8 @@ make_failed(struct arena *arena)
                                .details = presence_make_bytes(slice_text("{\"missing\": 5}")))));
 }
 
-TEST(render, an_event_is_the_json_that_replayers_read)
+ARENA_TEST(render, an_event_is_the_json_that_replayers_read)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     API(HistoryEvent) *event = make_failed(arena);
     EXPECT_TEXT(text_of(render_message(&event->base, RENDER_CADENCE, arena), arena),
                 "{\"eventId\":7,\"timestamp\":1794000000250000000,"
@@ -44,9 +43,8 @@ TEST(render, an_event_is_the_json_that_replayers_read)
                 "{\"reason\":\"poor\",\"details\":\"eyJtaXNzaW5nIjogNX0=\"}}");
 }
 
-TEST(render, people_see_dates_and_what_payloads_hold)
+ARENA_TEST(render, people_see_dates_and_what_payloads_hold)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     API(HistoryEvent) *event = make_failed(arena);
     EXPECT_TEXT(text_of(render_message(&event->base, RENDER_READABLE, arena), arena),
                 "{\"eventId\":7,\"timestamp\":\"2026-11-06T21:20:00.25Z\","
@@ -55,9 +53,8 @@ TEST(render, people_see_dates_and_what_payloads_hold)
                 "{\"reason\":\"poor\",\"details\":{\"missing\":5}}}");
 }
 
-TEST(render, a_payload_is_json_or_text_or_base64)
+ARENA_TEST(render, a_payload_is_json_or_text_or_base64)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     static const struct {
         struct slice bytes;
         const char *shown;
@@ -74,9 +71,8 @@ TEST(render, a_payload_is_json_or_text_or_base64)
     }
 }
 
-TEST(render, a_line_names_members_cuts_them_and_cannot_steer_a_terminal)
+ARENA_TEST(render, a_line_names_members_cuts_them_and_cannot_steer_a_terminal)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     json_t *json =
         json_pack("{s:s, s:[i,i], s:s}", "name", "a\033[2Jb", "list", 1, 2, "long", "äöüäöü");
     EXPECT_TEXT(render_line(json, 0, arena), "name: a?[2Jb, list: [1,2], long: äöüäöü");
@@ -84,9 +80,8 @@ TEST(render, a_line_names_members_cuts_them_and_cannot_steer_a_terminal)
     json_decref(json);
 }
 
-TEST(render, spans_are_short)
+ARENA_TEST(render, spans_are_short)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     static const struct {
         int64_t span;
         const char *shown;
@@ -97,9 +92,8 @@ TEST(render, spans_are_short)
     EXPECT_TEXT(render_time(-NS / 2, arena), "1969-12-31T23:59:59.5Z");
 }
 
-TEST(render, the_status_of_a_run_is_open_until_it_is_closed)
+ARENA_TEST(render, the_status_of_a_run_is_open_until_it_is_closed)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     API(WorkflowExecutionInfo) *info = API_NEW(
         arena, workflow_execution_info, .close_status = 1 /* some servers say so of open ones */);
     EXPECT_TEXT(run_list_status(info, arena), "OPEN");
@@ -107,9 +101,8 @@ TEST(render, the_status_of_a_run_is_open_until_it_is_closed)
     EXPECT_TEXT(run_list_status(info, arena), "COMPLETED");
 }
 
-TEST(render, an_item_of_a_list_is_shown_even_if_it_is_zero)
+ARENA_TEST(render, an_item_of_a_list_is_shown_even_if_it_is_zero)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     int32_t shards[] = {0, 7};
     ADMIN(DescribeHistoryHostResponse) *host =
         ADMIN_NEW(arena, describe_history_host_response, .shard_ids = shards,

@@ -39,9 +39,8 @@ note_all(const int *arms, size_t count, struct arena *arena)
 #define NOTE(arena, ...)                                                                           \
     note_all((const int[]){__VA_ARGS__}, sizeof((const int[]){__VA_ARGS__}) / sizeof(int), (arena))
 
-TEST(timeline, what_was_begun_and_not_ended_is_pending)
+ARENA_TEST(timeline, what_was_begun_and_not_ended_is_pending)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct timeline timeline = NOTE(arena, STARTED, SCHEDULED);
     EXPECT_TEXT(timeline_pending(&timeline, arena), "a decision waits for a worker");
     timeline = NOTE(arena, STARTED, SCHEDULED, BEGUN);
@@ -53,9 +52,8 @@ TEST(timeline, what_was_begun_and_not_ended_is_pending)
     EXPECT_TEXT(timeline_pending(&timeline, arena), "nothing is pending: a signal or its timeout");
 }
 
-TEST(timeline, a_summary_tells_how_it_stands_or_how_it_ended)
+ARENA_TEST(timeline, a_summary_tells_how_it_stands_or_how_it_ended)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct timeline timeline = NOTE(arena, STARTED, SCHEDULED);
     EXPECT_TEXT(timeline_summary(&timeline, START + 61 * NS, arena),
                 "open for 1m1s, 2 events; a decision waits for a worker");
@@ -65,9 +63,8 @@ TEST(timeline, a_summary_tells_how_it_stands_or_how_it_ended)
     EXPECT(timeline.outcome == NULL && timeline.next_run_id == NULL);
 }
 
-TEST(timeline, a_line_has_number_type_time_and_what_matters)
+ARENA_TEST(timeline, a_line_has_number_type_time_and_what_matters)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     API(HistoryEvent) *first = make_event(STARTED, 1, arena), *event;
     struct timeline timeline = {0};
     timeline_note(&timeline, first, arena);
@@ -95,9 +92,8 @@ TEST(timeline, a_line_has_number_type_time_and_what_matters)
     EXPECT_TEXT(timeline.outcome, "result: all of it");
 }
 
-TEST(timeline, a_reset_goes_back_to_the_end_of_a_decision)
+ARENA_TEST(timeline, a_reset_goes_back_to_the_end_of_a_decision)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     EXPECT(timeline_is_reset_point(make_event(DECIDED, 4, arena)));
     EXPECT(timeline_is_reset_point(make_event(FAILED, 4, arena)));
     EXPECT(!timeline_is_reset_point(make_event(BEGUN, 4, arena)));

@@ -4,9 +4,8 @@
 #include "cluster/group.h"
 #include "config/config.h"
 
-TEST(group_plan, the_defaults_are_three_clusters_on_the_ports_of_cadences_samples)
+ARENA_TEST(group_plan, the_defaults_are_three_clusters_on_the_ports_of_cadences_samples)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct group_plan plan;
     EXPECT_OK(group_make_plan(NULL, NULL, NULL, arena, &plan));
     EXPECT_EQ(plan.count, 3);
@@ -17,9 +16,8 @@ TEST(group_plan, the_defaults_are_three_clusters_on_the_ports_of_cadences_sample
     }
 }
 
-TEST(group_plan, numbers_out_of_range_are_refused_with_the_range)
+ARENA_TEST(group_plan, numbers_out_of_range_are_refused_with_the_range)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct group_plan plan;
     EXPECT_TEXT(group_make_plan("0", NULL, NULL, arena, &plan)->message,
                 "--clusters: '0' is not a number from 1 to 9");
@@ -32,9 +30,8 @@ TEST(group_plan, numbers_out_of_range_are_refused_with_the_range)
                 "--base-port: '57281' is not a number from 1 to 57280");
 }
 
-TEST(group_plan, every_cluster_gets_settings_that_name_the_same_group)
+ARENA_TEST(group_plan, every_cluster_gets_settings_that_name_the_same_group)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct group_plan plan;
     EXPECT_OK(group_make_plan("9", "20000", "d", arena, &plan));
     for (unsigned i = 0; i < plan.count; i++) {

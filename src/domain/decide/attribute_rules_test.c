@@ -145,9 +145,8 @@ TEST(attributes, a_broken_rule_of_regions_stops_only_moves_of_regions)
 }
 
 /* region → cluster, as the first design had it, in all three requests. */
-TEST(attributes, the_older_form_of_regions_means_the_same, "G-060", "D-006")
+ARENA_TEST(attributes, the_older_form_of_regions_means_the_same, "G-060", "D-006")
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     API(RegisterDomainRequest) *request = regional_request(NULL, arena);
     API(RegisterDomainRequest__ActiveClustersByRegionEntry) *entry =
         message_new(arena, API_TYPE(register_domain_request__active_clusters_by_region_entry));

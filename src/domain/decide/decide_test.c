@@ -97,9 +97,8 @@ try_register(API(RegisterDomainRequest) *request, const struct domain_rules *wit
     return domain_decide_register(NULL, request, with, &moment, arena, &decision);
 }
 
-TEST(decide, a_new_local_domain_has_the_defaults_that_users_know, "D-005", "D-007", "D-008")
+ARENA_TEST(decide, a_new_local_domain_has_the_defaults_that_users_know, "D-005", "D-007", "D-008")
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct domain_decision decision = {0};
     EXPECT_OK(domain_decide_register(NULL, registration(arena), &rules, &moment, arena, &decision));
     const API(Domain) *domain = decision.next->domain;
@@ -118,9 +117,9 @@ TEST(decide, a_new_local_domain_has_the_defaults_that_users_know, "D-005", "D-00
     EXPECT_EQ(decision.next->last_updated_time, moment.now);
 }
 
-TEST(decide, a_new_global_domain_has_the_first_version_of_its_active_cluster, "D-005", "D-007")
+ARENA_TEST(decide, a_new_global_domain_has_the_first_version_of_its_active_cluster, "D-005",
+           "D-007")
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     API(RegisterDomainRequest) *request = registration(arena);
     request->is_global_domain = true;
     request->active_cluster_name = "west";
@@ -130,9 +129,8 @@ TEST(decide, a_new_global_domain_has_the_first_version_of_its_active_cluster, "D
     EXPECT_TEXT(decision.next->domain->clusters[0]->cluster_name, "west");
 }
 
-TEST(decide, a_name_must_be_set_short_and_plain, "D-002")
+ARENA_TEST(decide, a_name_must_be_set_short_and_plain, "D-002")
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     API(RegisterDomainRequest) *request = registration(arena);
     request->name = "";
     EXPECT_REFUSED(try_register(request, &rules, arena), "Domain not set on request.");
@@ -146,9 +144,8 @@ TEST(decide, a_name_must_be_set_short_and_plain, "D-002")
     }
 }
 
-TEST(decide, retention_counts_whole_days_within_the_limits, "D-003")
+ARENA_TEST(decide, retention_counts_whole_days_within_the_limits, "D-003")
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     API(RegisterDomainRequest) *request = registration(arena);
     request->workflow_execution_retention_period = NULL;
     EXPECT_REFUSED(try_register(request, &rules, arena),
@@ -162,9 +159,8 @@ TEST(decide, retention_counts_whole_days_within_the_limits, "D-003")
     EXPECT_OK(try_register(request, &rules, arena));
 }
 
-TEST(decide, a_used_name_is_refused_with_its_own_kind_of_error, "D-001")
+ARENA_TEST(decide, a_used_name_is_refused_with_its_own_kind_of_error, "D-001")
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct domain *current = orders(arena);
     struct domain_decision decision = {0};
     struct error *err =
@@ -174,9 +170,8 @@ TEST(decide, a_used_name_is_refused_with_its_own_kind_of_error, "D-001")
     domain_drop(current);
 }
 
-TEST(decide, clusters_must_be_known_and_hold_the_active_one, "D-005", "D-006")
+ARENA_TEST(decide, clusters_must_be_known_and_hold_the_active_one, "D-005", "D-006")
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     API(RegisterDomainRequest) *request = registration(arena);
     request->active_cluster_name = "west";
     EXPECT_REFUSED(try_register(request, &rules, arena), "Invalid local domain active cluster");
@@ -202,9 +197,8 @@ TEST(decide, clusters_must_be_known_and_hold_the_active_one, "D-005", "D-006")
     EXPECT_REFUSED(try_register(request, &rules, arena), "Invalid cluster name: moon");
 }
 
-TEST(decide, only_the_primary_cluster_changes_global_domains, "D-004")
+ARENA_TEST(decide, only_the_primary_cluster_changes_global_domains, "D-004")
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct domain_rules elsewhere = rules;
     elsewhere.group = &other_group;
     API(RegisterDomainRequest) *request = registration(arena);
@@ -215,9 +209,8 @@ TEST(decide, only_the_primary_cluster_changes_global_domains, "D-004")
 }
 
 /* As any setting: the primary's alone, not too often, and counted, so that the others take it. */
-TEST(decide, the_queue_of_a_domain_is_a_setting_like_others, "D-032")
+ARENA_TEST(decide, the_queue_of_a_domain_is_a_setting_like_others, "D-032")
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     API(RegisterDomainRequest) *request = registration(arena);
     request->is_global_domain = true;
     struct domain_decision decision;
@@ -246,9 +239,8 @@ TEST(decide, the_queue_of_a_domain_is_a_setting_like_others, "D-032")
     domain_drop(current);
 }
 
-TEST(decide, a_restored_member_of_a_group_changes_no_global_domain_before_it_caught_up)
+ARENA_TEST(decide, a_restored_member_of_a_group_changes_no_global_domain_before_it_caught_up)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct domain_rules behind = rules;
     behind.is_catching_up = true;
     API(RegisterDomainRequest) *request = registration(arena);
@@ -257,9 +249,8 @@ TEST(decide, a_restored_member_of_a_group_changes_no_global_domain_before_it_cau
     EXPECT_KIND(try_register(request, &behind, arena), ERR_SERVICE_BUSY);
 }
 
-TEST(decide, required_data_and_the_admin_token_are_asked_for, "D-010", "D-011")
+ARENA_TEST(decide, required_data_and_the_admin_token_are_asked_for, "D-010", "D-011")
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     static const char *const needed[] = {"team", NULL};
     struct domain_rules strict = rules;
     strict.required_data_keys = needed;
@@ -273,9 +264,8 @@ TEST(decide, required_data_and_the_admin_token_are_asked_for, "D-010", "D-011")
     EXPECT_OK(try_register(request, &strict, arena));
 }
 
-TEST(decide, an_update_changes_what_the_mask_names_and_nothing_else, "D-017", "D-018")
+ARENA_TEST(decide, an_update_changes_what_the_mask_names_and_nothing_else, "D-017", "D-018")
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct domain *current = orders(arena);
     API(UpdateDomainRequest) *request = update(arena, "description");
     request->description = "all orders";
@@ -291,9 +281,8 @@ TEST(decide, an_update_changes_what_the_mask_names_and_nothing_else, "D-017", "D
 
 /* Without a mask every field counts as given: blank strings overwrite, but what would move the
  * domain and is blank, or names no binary, means nothing. */
-TEST(decide, an_update_without_a_mask_overwrites_with_blanks)
+ARENA_TEST(decide, an_update_without_a_mask_overwrites_with_blanks)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct domain *current = orders(arena);
     API(UpdateDomainRequest) *request =
         API_NEW(arena, update_domain_request, .name = "orders", .owner_email = "a@b");
@@ -305,9 +294,8 @@ TEST(decide, an_update_without_a_mask_overwrites_with_blanks)
     domain_drop(current);
 }
 
-TEST(decide, data_is_merged_by_key, "D-017")
+ARENA_TEST(decide, data_is_merged_by_key, "D-017")
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct domain *current = orders(arena);
     for (int round = 0; round < 2; round++) {
         API(UpdateDomainRequest) *request = update(arena, "data");
@@ -342,9 +330,8 @@ add_binary(struct arena *arena, char *checksum)
     return request;
 }
 
-TEST(decide, bad_binaries_are_added_up_to_a_limit_and_removed_by_name, "D-017", "D-023")
+ARENA_TEST(decide, bad_binaries_are_added_up_to_a_limit_and_removed_by_name, "D-017", "D-023")
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct domain *current = orders(arena);
     struct domain_decision decision = {0};
     static char *const checksums[] = {"one", "two"};
@@ -371,9 +358,8 @@ TEST(decide, bad_binaries_are_added_up_to_a_limit_and_removed_by_name, "D-017", 
     domain_drop(current);
 }
 
-TEST(decide, a_local_domain_cannot_be_moved, "D-022")
+ARENA_TEST(decide, a_local_domain_cannot_be_moved, "D-022")
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct domain *current = orders(arena);
     API(UpdateDomainRequest) *request = update(arena, "active_cluster_name");
     request->active_cluster_name = "west";
@@ -383,9 +369,8 @@ TEST(decide, a_local_domain_cannot_be_moved, "D-022")
     domain_drop(current);
 }
 
-TEST(decide, an_unknown_domain_does_not_exist)
+ARENA_TEST(decide, an_unknown_domain_does_not_exist)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct domain_decision decision = {0};
     struct error *err =
         domain_decide_update(NULL, update(arena, "data"), &rules, &moment, arena, &decision);
@@ -393,9 +378,8 @@ TEST(decide, an_unknown_domain_does_not_exist)
     EXPECT_TEXT(err->message, "Domain orders does not exist.");
 }
 
-TEST(decide, deprecating_changes_the_status_and_counts_as_a_change, "D-011", "D-025")
+ARENA_TEST(decide, deprecating_changes_the_status_and_counts_as_a_change, "D-011", "D-025")
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct domain *current = orders(arena);
     API(DeprecateDomainRequest) *request =
         API_NEW(arena, deprecate_domain_request, .name = "orders");
@@ -411,9 +395,8 @@ TEST(decide, deprecating_changes_the_status_and_counts_as_a_change, "D-011", "D-
 }
 
 /* The whole table: 3 states × 3 requests × with and without a URI. */
-TEST(archival, every_state_and_request_follow_the_rules, "D-012")
+ARENA_TEST(archival, every_state_and_request_follow_the_rules, "D-012")
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     enum { OFF = 1, ON = 2 };
     static const struct archival states[] = {{OFF, ""}, {OFF, "file:///a"}, {ON, "file:///a"}};
     static const char *const uris[] = {"", "file:///a", "file:///b"};

@@ -185,9 +185,8 @@ TEST(failover, clusters_may_come_with_attributes_in_the_primary)
     EXPECT_TEXT(PRINT_OF(orders), "city.a:west=1");
 }
 
-TEST(failover, a_registration_with_attributes_checks_their_clusters)
+ARENA_TEST(failover, a_registration_with_attributes_checks_their_clusters)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct domain_rules rules = sample_rules(EAST);
     struct domain_moment moment = sample_moment(1);
     struct domain_decision decision;

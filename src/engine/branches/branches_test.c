@@ -11,9 +11,8 @@ begin_example(struct arena *arena)
     return branches_begin(&root, VERSIONS({2, 1}, {3, 2}), arena);
 }
 
-TEST(branches, the_history_with_the_highest_version_is_current)
+ARENA_TEST(branches, the_history_with_the_highest_version_is_current)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct run_branches branches = begin_example(arena);
     branches = branches_append(&branches, 0, ITEM(20, 2), arena); /* long, and of a low version */
     EXPECT_TEXT(sample_branches(&branches, arena), "(2,1)(20,2)");
@@ -26,9 +25,8 @@ TEST(branches, the_history_with_the_highest_version_is_current)
     EXPECT_TEXT(sample_branches(&branches, arena), "(2,1)(21,2)(22,12) | (2,1)(3,2)(4,3)");
 }
 
-TEST(branches, a_fork_stands_on_the_nodes_of_its_base)
+ARENA_TEST(branches, a_fork_stands_on_the_nodes_of_its_base)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct run_branches branches = begin_example(arena);
     branches = branches_append(&branches, 0, ITEM(5, 2), arena);
     branches =
@@ -43,9 +41,8 @@ TEST(branches, a_fork_stands_on_the_nodes_of_its_base)
         EXPECT_EQ(history_lineage_holder(lineage, id).branch.bytes[0], holder[id]);
 }
 
-TEST(branches, an_event_is_found_on_the_history_that_has_it)
+ARENA_TEST(branches, an_event_is_found_on_the_history_that_has_it)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct run_branches branches = begin_example(arena);
     branches = branches_append(&branches, 0, ITEM(4, 2), arena);
     branches =
@@ -56,9 +53,8 @@ TEST(branches, an_event_is_found_on_the_history_that_has_it)
     EXPECT_EQ(branches_find_event(&branches, ITEM(5, 3)), 2);
 }
 
-TEST(branches, the_record_of_a_run_keeps_them)
+ARENA_TEST(branches, the_record_of_a_run_keeps_them)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct run_branches branches = begin_example(arena);
     branches = branches_append(&branches, 0, ITEM(4, 2), arena);
     branches =
@@ -83,9 +79,8 @@ TEST(branches, the_record_of_a_run_keeps_them)
 }
 
 /* A run that never met another cluster's events: the record is as it always was. */
-TEST(branches, a_record_without_conflicts_has_one_history)
+ARENA_TEST(branches, a_record_without_conflicts_has_one_history)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct run_branches branches = begin_example(arena);
     STORED(RunRecord) *core = STORED_NEW(arena, run_record);
     branches_store(&branches, core, arena);
@@ -110,9 +105,8 @@ expect_range(const struct run_branches *branches, const struct version_item *aft
 
 /* The run of Cadence's test of raw history: 14 events of version 21, then 15 to 20 of version 30,
  * and 15 and 16 of version 31 with 17 of version 32. */
-TEST(branches, a_range_is_read_from_where_both_ends_part)
+ARENA_TEST(branches, a_range_is_read_from_where_both_ends_part)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct history_branch root = sample_branch('a');
     struct run_branches branches = branches_begin(&root, VERSIONS({14, 21}), arena);
     branches = branches_append(&branches, 0, ITEM(20, 30), arena);

@@ -59,9 +59,9 @@ expect_newer(STORED(RunRecord) *newer, STORED(RunRecord) *older, struct arena *a
     EXPECT_TEXT(leader_of(both, 2, arena), newer->run_id);
 }
 
-TEST(ndc_runs, of_two_runs_with_one_home_the_higher_version_then_the_later_event_is_newer, "E-045")
+ARENA_TEST(ndc_runs, of_two_runs_with_one_home_the_higher_version_then_the_later_event_is_newer,
+           "E-045")
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     STORED(RunRecord) *low = new_run("b", 1, 900, 50, arena);
     STORED(RunRecord) *high = new_run("a", 2, 100, 10, arena);
     expect_newer(high, low, arena);
@@ -71,10 +71,9 @@ TEST(ndc_runs, of_two_runs_with_one_home_the_higher_version_then_the_later_event
     expect_newer(high, low, arena);
 }
 
-TEST(ndc_runs, of_two_runs_with_different_homes_the_later_start_then_the_larger_id_is_newer,
-     "E-045")
+ARENA_TEST(ndc_runs, of_two_runs_with_different_homes_the_later_start_then_the_larger_id_is_newer,
+           "E-045")
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     STORED(RunRecord) *early = new_run("b", 2, 900, 10, arena);
     STORED(RunRecord) *late = new_run("a", 1, 100, 50, arena);
     set_region(late, "eu", arena);
@@ -87,9 +86,8 @@ TEST(ndc_runs, of_two_runs_with_different_homes_the_later_start_then_the_larger_
 
 /* Each of three is newer than the next, in a circle: "eu" leads, for its run "c" began last, and
  * "a" is the newest of "eu". */
-TEST(ndc_runs, of_three_runs_of_two_homes_one_has_the_id_whatever_is_heard_first)
+ARENA_TEST(ndc_runs, of_three_runs_of_two_homes_one_has_the_id_whatever_is_heard_first)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     STORED(RunRecord) *a = new_run("a", 30, 100, 17, arena);
     STORED(RunRecord) *b = new_run("b", 1, 100, 19, arena);
     STORED(RunRecord) *c = new_run("c", 11, 100, 25, arena);
@@ -127,9 +125,8 @@ TEST(ndc_runs, who_has_the_id_does_not_depend_on_the_order_of_the_runs)
 }
 
 /* A run of the group that leads by another one's start: the record has to say so. */
-TEST(ndc_runs, the_current_run_record_keeps_all_that_decides)
+ARENA_TEST(ndc_runs, the_current_run_record_keeps_all_that_decides)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     STORED(RunRecord) *newest = new_run("a", 30, 100, 17, arena);
     STORED(RunRecord) *latest = new_run("c", 11, 100, 25, arena);
     STORED(RunRecord) *other = new_run("b", 1, 100, 19, arena);

@@ -3,9 +3,8 @@
 #include "engine/test/history_sample.h"
 
 /* Events 1 to 5 at the times 0 to 4; a failover from version 1 to 2 before the fourth. */
-TEST(versions, a_history_without_conflict_grows_as_the_table_says)
+ARENA_TEST(versions, a_history_without_conflict_grows_as_the_table_says)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     static const int64_t version_at[] = {1, 1, 1, 2, 2};
     static const char *const expected[] = {"(1,1)", "(2,1)", "(3,1)", "(3,1)(4,2)", "(3,1)(5,2)"};
     struct versions versions = {0};
@@ -18,9 +17,8 @@ TEST(versions, a_history_without_conflict_grows_as_the_table_says)
         EXPECT_EQ(versions_of_event(versions, time + 1), version_at[time]);
 }
 
-TEST(versions, appending_leaves_the_list_before_as_it_was)
+ARENA_TEST(versions, appending_leaves_the_list_before_as_it_was)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct versions before = VERSIONS({3, 1}, {5, 2});
     EXPECT_TEXT(sample_text(versions_append(before, ITEM(9, 2), arena), arena), "(3,1)(9,2)");
     EXPECT_TEXT(sample_text(versions_append(before, ITEM(9, 12), arena), arena),
@@ -39,9 +37,8 @@ TEST(versions, an_event_is_known_by_its_id_and_its_version)
     }
 }
 
-TEST(versions, a_list_is_cut_behind_any_of_its_events)
+ARENA_TEST(versions, a_list_is_cut_behind_any_of_its_events)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct versions versions = VERSIONS({3, 1}, {5, 2}, {9, 11});
     static const char *const expected[] = {"",
                                            "(1,1)",
@@ -105,9 +102,8 @@ TEST(versions, lists_that_no_group_can_have_written_have_nothing_in_common)
     expect_common(VERSIONS({5, 3}), VERSIONS({3, 1}, {6, 3}), 0, 0);
 }
 
-TEST(versions, lists_pass_through_records_and_messages_unchanged)
+ARENA_TEST(versions, lists_pass_through_records_and_messages_unchanged)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct versions versions = VERSIONS({3, 1}, {5, 2}, {9, 11});
     struct versions read = versions_read(versions_store(versions, arena), versions.count, arena);
     struct versions received =

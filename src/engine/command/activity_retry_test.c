@@ -5,10 +5,9 @@
 
 #define ACTIVITY_TASK CADENZA__STORAGE__V1__TRANSFER_TYPE__TRANSFER_TYPE_ACTIVITY
 
-TEST(activity_retry, a_failure_with_attempts_left_writes_nothing_and_waits, "A-108", "A-112",
-     "A-119")
+COMMAND_TEST(activity_retry, a_failure_with_attempts_left_writes_nothing_and_waits, "A-108",
+             "A-112", "A-119")
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     calls_begin(fixture, retried_activity_decision(fixture, "a", 3, 60));
     struct task_name first = calls_poll_activity(fixture);
     fixture_advance(fixture, 1);
@@ -42,9 +41,8 @@ TEST(activity_retry, a_failure_with_attempts_left_writes_nothing_and_waits, "A-1
     EXPECT_TEXT(fixture_payload_text(fixture, start.activity->heartbeat_details), "half");
 }
 
-TEST(activity_retry, the_last_attempt_is_told_with_the_end, "A-102", "A-108", "A-119")
+COMMAND_TEST(activity_retry, the_last_attempt_is_told_with_the_end, "A-102", "A-108", "A-119")
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     calls_begin(fixture, retried_activity_decision(fixture, "a", 3, 0));
     EXPECT_OK(calls_fail(fixture, calls_poll_activity(fixture), "boom"));
     fixture_advance(fixture, 2);
@@ -73,9 +71,8 @@ TEST(activity_retry, the_last_attempt_is_told_with_the_end, "A-102", "A-108", "A
                 "crash");
 }
 
-TEST(activity_retry, a_success_after_retries_is_told_with_its_attempt, "A-102")
+COMMAND_TEST(activity_retry, a_success_after_retries_is_told_with_its_attempt, "A-102")
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     calls_begin(fixture, retried_activity_decision(fixture, "a", 9, 0));
     EXPECT_OK(calls_fail(fixture, calls_poll_activity(fixture), "boom"));
     fixture_advance(fixture, 2);
@@ -87,9 +84,8 @@ TEST(activity_retry, a_success_after_retries_is_told_with_its_attempt, "A-102")
     EXPECT_TEXT(started->last_failure->reason, "boom");
 }
 
-TEST(activity_retry, a_token_of_another_attempt_is_not_found, "A-104")
+COMMAND_TEST(activity_retry, a_token_of_another_attempt_is_not_found, "A-104")
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     calls_begin(fixture, retried_activity_decision(fixture, "a", 9, 0));
     struct task_name first = calls_poll_activity(fixture);
     EXPECT_OK(calls_fail(fixture, first, "boom"));
@@ -102,9 +98,8 @@ TEST(activity_retry, a_token_of_another_attempt_is_not_found, "A-104")
     EXPECT_OK(calls_complete(fixture, second));
 }
 
-TEST(activity_retry, it_ends_when_the_next_attempt_would_be_too_late, "A-109")
+COMMAND_TEST(activity_retry, it_ends_when_the_next_attempt_would_be_too_late, "A-109")
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     calls_begin(fixture, retried_activity_decision(fixture, "a", 0, 5));
     EXPECT_OK(calls_fail(fixture, calls_poll_activity(fixture), "boom"));
     fixture_advance(fixture, 2);
@@ -131,9 +126,8 @@ TEST(activity_retry, a_final_reason_and_a_size_that_does_not_shrink_end_it, "A-1
     }
 }
 
-TEST(activity_retry, once_its_cancellation_was_asked_for_there_is_no_other_attempt, "A-114")
+COMMAND_TEST(activity_retry, once_its_cancellation_was_asked_for_there_is_no_other_attempt, "A-114")
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     calls_begin(fixture, retried_activity_decision(fixture, "a", 9, 0));
     struct task_name task = calls_poll_activity(fixture);
     EXPECT_OK(fixture_signal(fixture, "go", ""));
@@ -146,9 +140,8 @@ TEST(activity_retry, once_its_cancellation_was_asked_for_there_is_no_other_attem
               calls_find_event(fixture, EVENT_KIND(ACTIVITY_TASK_STARTED))->event_id);
 }
 
-TEST(activity_retry, one_that_waits_for_its_next_attempt_is_cancelled_at_once, "A-116")
+COMMAND_TEST(activity_retry, one_that_waits_for_its_next_attempt_is_cancelled_at_once, "A-116")
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     calls_begin(fixture, retried_activity_decision(fixture, "a", 9, 0));
     EXPECT_OK(calls_fail(fixture, calls_poll_activity(fixture), "boom"));
     EXPECT_OK(fixture_signal(fixture, "go", ""));

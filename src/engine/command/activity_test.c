@@ -5,9 +5,8 @@
 
 #define LONG ((struct activity_timeouts){.schedule_to_close = 60})
 
-TEST(activity, a_start_is_written_at_once_and_the_end_points_to_it, "A-102")
+COMMAND_TEST(activity, a_start_is_written_at_once_and_the_end_points_to_it, "A-102")
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     calls_begin(fixture, activity_decision(fixture, "a", LONG));
     struct task_name task = calls_poll_activity(fixture);
     const API(ActivityTaskStartedEventAttributes) *started =
@@ -32,9 +31,8 @@ TEST(activity, a_start_is_written_at_once_and_the_end_points_to_it, "A-102")
     EXPECT_TEXT(fixture_payload_text(fixture, completed->result), "result");
 }
 
-TEST(activity, a_poll_that_asks_again_has_the_same_start_and_another_one_is_refused)
+COMMAND_TEST(activity, a_poll_that_asks_again_has_the_same_start_and_another_one_is_refused)
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     calls_begin(fixture, activity_decision(fixture, "a", LONG),
                 retried_activity_decision(fixture, "b", 3, 0));
     for (int64_t schedule_id = 5; schedule_id <= 6; schedule_id++) {
@@ -51,9 +49,8 @@ TEST(activity, a_poll_that_asks_again_has_the_same_start_and_another_one_is_refu
     }
 }
 
-TEST(activity, the_task_of_a_closed_run_is_void)
+COMMAND_TEST(activity, the_task_of_a_closed_run_is_void)
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     calls_begin(fixture, activity_decision(fixture, "a", LONG));
     struct task_name task = {.schedule_id = 5, .activity_id = ""};
     EXPECT_OK(fixture_terminate(fixture));
@@ -89,9 +86,8 @@ TEST(activity, an_end_and_a_heartbeat_may_name_the_token_or_the_id, "A-103")
     }
 }
 
-TEST(activity, what_is_unknown_not_started_or_over_is_not_found, "A-104")
+COMMAND_TEST(activity, what_is_unknown_not_started_or_over_is_not_found, "A-104")
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     calls_begin(fixture, activity_decision(fixture, "a", LONG));
     struct task_name unstarted = {.schedule_id = 5, .activity_id = ""};
     struct error *refusal = calls_complete(fixture, unstarted);
@@ -112,9 +108,8 @@ TEST(activity, what_is_unknown_not_started_or_over_is_not_found, "A-104")
     EXPECT_KIND(calls_complete(fixture, task), ERR_ALREADY_COMPLETED);
 }
 
-TEST(activity, a_failure_is_written_with_its_options, "A-119")
+COMMAND_TEST(activity, a_failure_is_written_with_its_options, "A-119")
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     calls_begin(fixture, activity_decision(fixture, "a", LONG));
     EXPECT_OK(calls_fail(fixture, calls_poll_activity(fixture), "boom"));
     const API(ActivityTaskFailedEventAttributes) *failed =
@@ -128,9 +123,8 @@ TEST(activity, a_failure_is_written_with_its_options, "A-119")
 }
 
 /* Both arrive while the worker of the run decides: the start must be written before the end. */
-TEST(activity, a_start_and_an_end_behind_a_decision_get_ids_in_order, "A-086", "A-084")
+COMMAND_TEST(activity, a_start_and_an_end_behind_a_decision_get_ids_in_order, "A-086", "A-084")
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     calls_begin(fixture, activity_decision(fixture, "a", LONG),
                 activity_decision(fixture, "b", LONG));
     EXPECT_OK(fixture_signal(fixture, "go", ""));
@@ -151,9 +145,8 @@ TEST(activity, a_start_and_an_end_behind_a_decision_get_ids_in_order, "A-086", "
               12);
 }
 
-TEST(activity, each_end_schedules_one_decision_and_no_second_while_one_is_pending, "A-083")
+COMMAND_TEST(activity, each_end_schedules_one_decision_and_no_second_while_one_is_pending, "A-083")
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     calls_begin(fixture, activity_decision(fixture, "a", LONG),
                 activity_decision(fixture, "b", LONG));
     EXPECT_OK(calls_complete(fixture, calls_poll_activity(fixture)));
@@ -166,9 +159,8 @@ TEST(activity, each_end_schedules_one_decision_and_no_second_while_one_is_pendin
 
 /* ---- cancellation ---- */
 
-TEST(activity, a_running_one_learns_of_its_cancellation_by_a_heartbeat, "A-115")
+COMMAND_TEST(activity, a_running_one_learns_of_its_cancellation_by_a_heartbeat, "A-115")
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     calls_begin(fixture, activity_decision(fixture, "a", LONG));
     struct task_name task = calls_poll_activity(fixture);
     struct error *early = calls_cancel(fixture, task); /* nobody asked */
@@ -195,9 +187,8 @@ TEST(activity, a_running_one_learns_of_its_cancellation_by_a_heartbeat, "A-115")
     EXPECT(run_has_pending_decision(fixture_run(fixture)));
 }
 
-TEST(activity, one_that_nobody_has_is_cancelled_at_once, "A-116")
+COMMAND_TEST(activity, one_that_nobody_has_is_cancelled_at_once, "A-116")
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     calls_begin(fixture, activity_decision(fixture, "a", LONG));
     EXPECT_OK(fixture_signal(fixture, "go", ""));
     EXPECT(fixture_poll_decision(fixture));
@@ -217,9 +208,8 @@ TEST(activity, one_that_nobody_has_is_cancelled_at_once, "A-116")
            NULL);
 }
 
-TEST(activity, a_request_to_cancel_an_unknown_one_is_answered_in_the_history, "A-117")
+COMMAND_TEST(activity, a_request_to_cancel_an_unknown_one_is_answered_in_the_history, "A-117")
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     calls_begin(fixture, cancel_activity_decision(fixture, "nobody"));
     EXPECT_HISTORY(fixture, "WorkflowExecutionStarted DecisionTaskScheduled DecisionTaskStarted "
                             "DecisionTaskCompleted ActivityTaskCancelRequested "
@@ -231,9 +221,8 @@ TEST(activity, a_request_to_cancel_an_unknown_one_is_answered_in_the_history, "A
     EXPECT_EQ(failed->decision_task_completed_event_id, 4);
 }
 
-TEST(activity, a_request_to_cancel_without_an_id_fails_the_decision, "A-075")
+COMMAND_TEST(activity, a_request_to_cancel_without_an_id_fails_the_decision, "A-075")
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     calls_begin(fixture, cancel_activity_decision(fixture, ""));
     calls_expect_refused(fixture, FAILED_CAUSE(BAD_REQUEST_CANCEL_ACTIVITY_ATTRIBUTES),
                          "ActivityId is not set on decision.");

@@ -31,9 +31,8 @@ expect_timed_out(const struct fixture *fixture, int64_t schedule_id, API(Timeout
 
 /* A is never polled, B is started and silent, C is retried until its policy has expired, D beats
  * twice and stops. */
-TEST(activity_timeout, each_type_is_due_at_its_time, "A-105", "A-106")
+COMMAND_TEST(activity_timeout, each_type_is_due_at_its_time, "A-105", "A-106")
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     API(Decision) *retried = activity_decision(
         fixture, "c", (struct activity_timeouts){.schedule_to_start = 5, .start_to_close = 5});
     activity_attributes(retried)->retry_policy =
@@ -60,9 +59,9 @@ TEST(activity_timeout, each_type_is_due_at_its_time, "A-105", "A-106")
     expect_timed_out(fixture, 7, TYPE(HEARTBEAT), begin, 5);
 }
 
-TEST(activity_timeout, a_heartbeat_moves_the_timeout_and_its_details_are_kept, "A-106", "A-107")
+COMMAND_TEST(activity_timeout, a_heartbeat_moves_the_timeout_and_its_details_are_kept, "A-106",
+             "A-107")
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     calls_begin(fixture,
                 activity_decision(fixture, "a", (struct activity_timeouts){60, 60, 60, 3}));
     struct task_name task = calls_poll_activity(fixture);
@@ -81,9 +80,8 @@ TEST(activity_timeout, a_heartbeat_moves_the_timeout_and_its_details_are_kept, "
     EXPECT(run_has_pending_decision(fixture_run(fixture)));
 }
 
-TEST(activity_timeout, without_a_heartbeat_timeout_silence_is_no_fault, "A-107")
+COMMAND_TEST(activity_timeout, without_a_heartbeat_timeout_silence_is_no_fault, "A-107")
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     calls_begin(fixture,
                 activity_decision(fixture, "a", (struct activity_timeouts){60, 60, 60, 0}));
     calls_poll_activity(fixture);
@@ -117,9 +115,9 @@ TEST(activity_timeout, a_timeout_is_retried_by_its_reason, "A-108", "A-111")
     }
 }
 
-TEST(activity_timeout, a_task_that_nobody_takes_is_sent_again_by_its_policy, "A-108", "A-111")
+COMMAND_TEST(activity_timeout, a_task_that_nobody_takes_is_sent_again_by_its_policy, "A-108",
+             "A-111")
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     API(StartWorkflowExecutionRequest) *request = fixture_start_request(fixture);
     request->execution_start_to_close_timeout = fixture_duration(fixture, 10000);
     EXPECT_OK(fixture_start(fixture, request));
@@ -140,9 +138,8 @@ TEST(activity_timeout, a_task_that_nobody_takes_is_sent_again_by_its_policy, "A-
                 "cadenceInternal:Timeout SCHEDULE_TO_START");
 }
 
-TEST(activity_timeout, timeouts_behind_a_decision_wait_for_it, "A-084")
+COMMAND_TEST(activity_timeout, timeouts_behind_a_decision_wait_for_it, "A-084")
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     calls_begin(fixture, activity_decision(fixture, "a", (struct activity_timeouts){3, 3, 3, 0}),
                 fixture_timer(fixture, "t", 4));
     EXPECT_OK(fixture_signal(fixture, "go", ""));
@@ -159,9 +156,8 @@ TEST(activity_timeout, timeouts_behind_a_decision_wait_for_it, "A-084")
 }
 
 /* The machine was away: everything that became due meanwhile is done in the order of its time. */
-TEST(activity_timeout, what_is_late_is_done_in_the_order_of_its_time)
+COMMAND_TEST(activity_timeout, what_is_late_is_done_in_the_order_of_its_time)
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     calls_begin(fixture, fixture_timer(fixture, "late", 8), fixture_timer(fixture, "early", 2),
                 activity_decision(fixture, "a", (struct activity_timeouts){50, 5, 50, 0}));
     calls_wake_late(fixture, 20 * FIXTURE_SECOND);
@@ -173,9 +169,8 @@ TEST(activity_timeout, what_is_late_is_done_in_the_order_of_its_time)
 
 /* ---- the run ---- */
 
-TEST(run_timeout, an_open_run_times_out_as_a_whole, "A-198")
+COMMAND_TEST(run_timeout, an_open_run_times_out_as_a_whole, "A-198")
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     calls_begin(fixture, fixture_timer(fixture, "t", 100));
     fixture_advance(fixture, 99);
     EXPECT(run_is_open(fixture_run(fixture)));
@@ -192,9 +187,9 @@ TEST(run_timeout, an_open_run_times_out_as_a_whole, "A-198")
     fixture_advance(fixture, 1000); /* nothing else rings any more */
 }
 
-TEST(run_timeout, a_decision_in_flight_is_failed_and_what_waited_is_written, "A-198", "A-080")
+COMMAND_TEST(run_timeout, a_decision_in_flight_is_failed_and_what_waited_is_written, "A-198",
+             "A-080")
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     fixture_begin(fixture);
     fixture_advance(fixture, 95);
     EXPECT(fixture_poll_decision(fixture));
@@ -207,9 +202,8 @@ TEST(run_timeout, a_decision_in_flight_is_failed_and_what_waited_is_written, "A-
               FAILED_CAUSE(FORCE_CLOSE_DECISION));
 }
 
-TEST(run_timeout, a_decision_that_is_not_answered_is_tried_again, "A-062")
+COMMAND_TEST(run_timeout, a_decision_that_is_not_answered_is_tried_again, "A-062")
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     fixture_begin(fixture);
     EXPECT(fixture_poll_decision(fixture));
     fixture_advance(fixture, 10);
@@ -219,9 +213,8 @@ TEST(run_timeout, a_decision_that_is_not_answered_is_tried_again, "A-062")
     EXPECT_EQ(fixture->decision.attempt, 1);
 }
 
-TEST(run_timeout, a_delayed_first_decision_comes_at_its_time_and_not_before, "A-040")
+COMMAND_TEST(run_timeout, a_delayed_first_decision_comes_at_its_time_and_not_before, "A-040")
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     API(StartWorkflowExecutionRequest) *request = fixture_start_request(fixture);
     request->delay_start = fixture_duration(fixture, 10);
     EXPECT_OK(fixture_start(fixture, request));

@@ -5,15 +5,6 @@
 
 #define FIRST_THREE "WorkflowExecutionStarted DecisionTaskScheduled DecisionTaskStarted"
 
-static struct fixture *
-deciding_run(void)
-{
-    struct fixture *fixture = fixture_new();
-    fixture_begin(fixture);
-    EXPECT(fixture_poll_decision(fixture));
-    return fixture;
-}
-
 static size_t
 count_events(const struct fixture *fixture, API(HistoryEvent__AttributesCase) kind)
 {
@@ -23,9 +14,9 @@ count_events(const struct fixture *fixture, API(HistoryEvent__AttributesCase) ki
     return count;
 }
 
-TEST(buffered, they_get_ids_behind_the_completion_and_its_own_events, "A-084")
+COMMAND_TEST_IN(buffered, they_get_ids_behind_the_completion_and_its_own_events,
+                fixture_new_deciding(), "A-084")
 {
-    scoped(fixture_drop) struct fixture *fixture = deciding_run();
     EXPECT_OK(fixture_signal(fixture, "buffered", ""));
     EXPECT_HISTORY(fixture, FIRST_THREE);
     EXPECT(run_has_buffered(fixture_run(fixture)));
@@ -35,9 +26,9 @@ TEST(buffered, they_get_ids_behind_the_completion_and_its_own_events, "A-084")
     EXPECT(!run_has_buffered(fixture_run(fixture)));
 }
 
-TEST(buffered, a_request_to_cancel_waits_too_a_termination_does_not, "A-085")
+COMMAND_TEST_IN(buffered, a_request_to_cancel_waits_too_a_termination_does_not,
+                fixture_new_deciding(), "A-085")
 {
-    scoped(fixture_drop) struct fixture *fixture = deciding_run();
     EXPECT_OK(fixture_request_cancel(fixture, "c1"));
     EXPECT_HISTORY(fixture, FIRST_THREE);
     EXPECT_OK(fixture_request_cancel(fixture, "c1")); /* a repeat of a buffered one */
@@ -47,9 +38,9 @@ TEST(buffered, a_request_to_cancel_waits_too_a_termination_does_not, "A-085")
                                         "WorkflowExecutionTerminated");
 }
 
-TEST(buffered, too_many_fail_the_decision_and_none_is_lost, "A-087")
+COMMAND_TEST_IN(buffered, too_many_fail_the_decision_and_none_is_lost, fixture_new_deciding(),
+                "A-087")
 {
-    scoped(fixture_drop) struct fixture *fixture = deciding_run();
     for (int i = 0; i < 100; i++)
         EXPECT_OK(fixture_signal(fixture, "go", fixture_request_id(fixture)));
     EXPECT_HISTORY(fixture, FIRST_THREE);
@@ -67,9 +58,8 @@ TEST(buffered, too_many_fail_the_decision_and_none_is_lost, "A-087")
     EXPECT_OK(fixture_complete(fixture, fixture_complete_run(fixture)));
 }
 
-TEST(buffered, the_limit_holds_for_a_transient_decision_too, "A-087")
+COMMAND_TEST(buffered, the_limit_holds_for_a_transient_decision_too, "A-087")
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     fixture_configure(fixture, "history.maximumBufferedEventsBatch: [{value: 2}]\n");
     fixture_begin(fixture);
     EXPECT(fixture_poll_decision(fixture));
@@ -84,9 +74,9 @@ TEST(buffered, the_limit_holds_for_a_transient_decision_too, "A-087")
 }
 
 /* A timer fires while the decision is made that cancels it. */
-TEST(buffered, cancelling_a_timer_takes_its_buffered_event_back, "A-088")
+COMMAND_TEST_IN(buffered, cancelling_a_timer_takes_its_buffered_event_back, fixture_new_deciding(),
+                "A-088")
 {
-    scoped(fixture_drop) struct fixture *fixture = deciding_run();
     API(RespondDecisionTaskCompletedRequest) *request = fixture_completion(fixture);
     API(Decision) *decisions[] = {fixture_timer(fixture, "t", 2)};
     request->decisions = decisions;
@@ -105,9 +95,9 @@ TEST(buffered, cancelling_a_timer_takes_its_buffered_event_back, "A-088")
                                         "WorkflowExecutionCompleted");
 }
 
-TEST(buffered, nothing_is_written_behind_the_close_event, "A-089")
+COMMAND_TEST_IN(buffered, nothing_is_written_behind_the_close_event, fixture_new_deciding(),
+                "A-089")
 {
-    scoped(fixture_drop) struct fixture *fixture = deciding_run();
     EXPECT_OK(fixture_signal(fixture, "buffered", ""));
     fixture_advance(fixture, 5);
     EXPECT_OK(fixture_terminate(fixture));
@@ -118,9 +108,8 @@ TEST(buffered, nothing_is_written_behind_the_close_event, "A-089")
     EXPECT_EQ(fixture_run(fixture)->core->next_event_id, 7);
 }
 
-TEST(buffered, a_timed_out_decision_lets_them_through)
+COMMAND_TEST_IN(buffered, a_timed_out_decision_lets_them_through, fixture_new_deciding())
 {
-    scoped(fixture_drop) struct fixture *fixture = deciding_run();
     EXPECT_OK(fixture_signal(fixture, "buffered", ""));
     fixture_advance(fixture, 10);
     EXPECT_HISTORY(fixture, FIRST_THREE " DecisionTaskTimedOut WorkflowExecutionSignaled "

@@ -265,9 +265,8 @@ play(struct scene *scene)
     fixture_drop(&fixture);
 }
 
-TEST(client, a_client_can_read_every_history, "A-120")
+ARENA_TEST(client, a_client_can_read_every_history, "A-120")
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct scene *scene = arena_make(arena, struct scene);
     for (int i = 0; i < test_seed_count(); i++) {
         for (uint64_t world = 0; world < WORLDS_PER_SEED; world++) {

@@ -7,18 +7,8 @@
 #define STATUS(name)                                                                               \
     API_VALUE(WORKFLOW_EXECUTION_CLOSE_STATUS__WORKFLOW_EXECUTION_CLOSE_STATUS_##name)
 
-static struct fixture *
-deciding_run(void)
+COMMAND_TEST(close, each_closing_decision_leaves_its_event_and_status)
 {
-    struct fixture *fixture = fixture_new();
-    fixture_begin(fixture);
-    EXPECT(fixture_poll_decision(fixture));
-    return fixture;
-}
-
-TEST(close, each_closing_decision_leaves_its_event_and_status)
-{
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     API(Decision) *decisions[] = {fixture_complete_run(fixture), fixture_fail_run(fixture, "why"),
                                   fixture_cancel_run(fixture)};
     static const char *const events[] = {"WorkflowExecutionCompleted", "WorkflowExecutionFailed",
@@ -66,9 +56,8 @@ TEST(close, cancellation_is_sticky, "A-079")
     }
 }
 
-TEST(close, a_cancelled_run_may_still_complete)
+COMMAND_TEST(close, a_cancelled_run_may_still_complete)
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     fixture_begin(fixture);
     EXPECT_OK(fixture_request_cancel(fixture, "c1"));
     EXPECT(fixture_poll_decision(fixture));
@@ -76,9 +65,8 @@ TEST(close, a_cancelled_run_may_still_complete)
     EXPECT_EQ(fixture_run(fixture)->core->close_status, STATUS(COMPLETED));
 }
 
-TEST(close, terminating_writes_why_and_frees_the_id, "A-196")
+COMMAND_TEST(close, terminating_writes_why_and_frees_the_id, "A-196")
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     fixture_begin(fixture);
     EXPECT_OK(fixture_terminate(fixture));
     EXPECT_HISTORY(fixture, FIRST_TWO " WorkflowExecutionTerminated");
@@ -92,15 +80,14 @@ TEST(close, terminating_writes_why_and_frees_the_id, "A-196")
     EXPECT_EQ(fixture->run_count, 2);
 }
 
-TEST(close, without_a_run_there_is_nothing_to_terminate)
+COMMAND_TEST(close, without_a_run_there_is_nothing_to_terminate)
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     EXPECT_KIND(fixture_terminate(fixture), ERR_ENTITY_NOT_EXISTS);
 }
 
-TEST(close, a_decision_in_flight_is_failed_first_a_scheduled_one_is_not, "A-080")
+COMMAND_TEST_IN(close, a_decision_in_flight_is_failed_first_a_scheduled_one_is_not,
+                fixture_new_deciding(), "A-080")
 {
-    scoped(fixture_drop) struct fixture *fixture = deciding_run();
     EXPECT_OK(fixture_signal(fixture, "buffered", ""));
     EXPECT_OK(fixture_terminate(fixture));
     EXPECT_HISTORY(fixture, FIRST_THREE " DecisionTaskFailed WorkflowExecutionSignaled "
@@ -152,9 +139,8 @@ TEST(close, a_termination_amid_transient_attempts_is_the_last_event, "A-080")
     }
 }
 
-TEST(close, a_run_that_takes_too_long_times_out, "A-198")
+COMMAND_TEST_IN(close, a_run_that_takes_too_long_times_out, fixture_new_deciding(), "A-198")
 {
-    scoped(fixture_drop) struct fixture *fixture = deciding_run();
     EXPECT_OK(fixture_complete(fixture));
     fixture_advance(fixture, 99);
     EXPECT(run_is_open(fixture_run(fixture)));

@@ -29,9 +29,9 @@ first_event(struct fixture *fixture)
     return fixture_event(fixture, 1)->workflow_execution_started_event_attributes;
 }
 
-TEST(continue_as_new, one_run_ends_and_one_begins_in_one_step_with_the_old_settings, "A-174")
+COMMAND_TEST(continue_as_new, one_run_ends_and_one_begins_in_one_step_with_the_old_settings,
+             "A-174")
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     fixture_begin(fixture);
     decide(fixture, fixture_continue_as_new(fixture));
     EXPECT_EQ(fixture->run_count, 2);
@@ -50,9 +50,8 @@ TEST(continue_as_new, one_run_ends_and_one_begins_in_one_step_with_the_old_setti
     EXPECT(run_is_open(fixture_run(fixture)));
 }
 
-TEST(continue_as_new, the_new_run_knows_where_it_comes_from, "A-175")
+COMMAND_TEST(continue_as_new, the_new_run_knows_where_it_comes_from, "A-175")
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     API(StartWorkflowExecutionRequest) *request = fixture_start_request(fixture);
     request->memo = API_NEW(fixture->arena, memo);
     EXPECT_OK(fixture_start(fixture, request));
@@ -74,9 +73,9 @@ TEST(continue_as_new, the_new_run_knows_where_it_comes_from, "A-175")
     EXPECT_EQ(first->attempt, 0);
 }
 
-TEST(continue_as_new, what_the_decision_says_counts_but_not_the_kind_of_list, "A-174", "A-176")
+COMMAND_TEST(continue_as_new, what_the_decision_says_counts_but_not_the_kind_of_list, "A-174",
+             "A-176")
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     fixture_begin(fixture);
     API(Decision) *decision = fixture_continue_as_new(fixture);
     request_of(decision)->task_list = API_NEW(fixture->arena, task_list);
@@ -99,9 +98,8 @@ TEST(continue_as_new, what_the_decision_says_counts_but_not_the_kind_of_list, "A
 }
 
 /* The fixture checks of every event that its task id is higher than all before. */
-TEST(continue_as_new, task_ids_rise_within_and_over_the_runs, "A-177")
+COMMAND_TEST(continue_as_new, task_ids_rise_within_and_over_the_runs, "A-177")
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     fixture_begin(fixture);
     int64_t last = 0;
     for (int i = 0; i < 3; i++)
@@ -140,9 +138,8 @@ make_search_attributes(struct fixture *fixture, const char *key)
     return attributes;
 }
 
-TEST(continue_as_new, memo_and_search_attributes_carry_over_unless_replaced, "A-178")
+COMMAND_TEST(continue_as_new, memo_and_search_attributes_carry_over_unless_replaced, "A-178")
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     API(StartWorkflowExecutionRequest) *request = fixture_start_request(fixture);
     put_memo(fixture, &request->memo, "old");
     request->search_attributes = make_search_attributes(fixture, "CustomIntField");
@@ -160,9 +157,8 @@ TEST(continue_as_new, memo_and_search_attributes_carry_over_unless_replaced, "A-
     EXPECT_TEXT(fixture_payload_text(fixture, first_event(fixture)->memo->fields[0]->value), "new");
 }
 
-TEST(continue_as_new, a_wait_delays_the_first_decision_a_negative_one_is_bad, "A-179")
+COMMAND_TEST(continue_as_new, a_wait_delays_the_first_decision_a_negative_one_is_bad, "A-179")
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     fixture_begin(fixture);
     API(Decision) *decision = fixture_continue_as_new(fixture);
     request_of(decision)->backoff_start_interval = fixture_duration(fixture, -1);
@@ -197,9 +193,8 @@ complete_as(struct fixture *fixture, const char *binary, API(Decision) *decision
     EXPECT_OK(fixture_respond(fixture, request));
 }
 
-TEST(continue_as_new, reset_points_of_earlier_runs_pass_on, "A-180")
+COMMAND_TEST(continue_as_new, reset_points_of_earlier_runs_pass_on, "A-180")
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     fixture_begin(fixture);
     complete_as(fixture, "one", fixture_continue_as_new(fixture));
     const API(ResetPoints) *passed = first_event(fixture)->prev_auto_reset_points;
@@ -216,9 +211,8 @@ TEST(continue_as_new, reset_points_of_earlier_runs_pass_on, "A-180")
     EXPECT_EQ(fixture_run(fixture)->core->auto_reset_points->n_points, 2);
 }
 
-TEST(continue_as_new, signal_requests_of_the_old_run_do_not_block_the_new_one, "A-181")
+COMMAND_TEST(continue_as_new, signal_requests_of_the_old_run_do_not_block_the_new_one, "A-181")
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     fixture_begin(fixture);
     EXPECT_OK(fixture_signal(fixture, "go", "r1"));
     decide(fixture, fixture_continue_as_new(fixture));
@@ -227,9 +221,9 @@ TEST(continue_as_new, signal_requests_of_the_old_run_do_not_block_the_new_one, "
 }
 
 /* A client that did not get the answer sends its start again, however far the chain has come. */
-TEST(continue_as_new, a_repeat_of_the_start_answers_the_first_run_of_the_chain, "A-020", "A-027")
+COMMAND_TEST(continue_as_new, a_repeat_of_the_start_answers_the_first_run_of_the_chain, "A-020",
+             "A-027")
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     API(StartWorkflowExecutionRequest) *request = fixture_start_request(fixture);
     EXPECT_OK(fixture_start(fixture, request));
     const char *run_id = arena_text(fixture->arena, fixture->started.run_id);
@@ -242,9 +236,8 @@ TEST(continue_as_new, a_repeat_of_the_start_answers_the_first_run_of_the_chain, 
     }
 }
 
-TEST(continue_as_new, bad_names_fail_the_decision)
+COMMAND_TEST(continue_as_new, bad_names_fail_the_decision)
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     fixture_configure(fixture, "limit.taskListNameLength: [{value: 10}]\n"
                                "limit.workflowTypeLength: [{value: 10}]\n");
     fixture_begin(fixture);

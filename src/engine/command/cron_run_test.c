@@ -49,9 +49,8 @@ wait_of(struct fixture *fixture)
     return (fixture_run(fixture)->core->execution_time - fixture->context.now) / SECOND;
 }
 
-TEST(cron_run, the_first_decision_waits_for_the_first_fire, "A-183")
+COMMAND_TEST(cron_run, the_first_decision_waits_for_the_first_fire, "A-183")
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     EXPECT_OK(fixture_start(fixture, cron_request(fixture, "@every 3s")));
     EXPECT_EQ(first_event(fixture)->first_decision_task_backoff->seconds, 3);
     EXPECT_EQ(fixture_run(fixture)->core->execution_time - fixture_run(fixture)->core->start_time,
@@ -64,9 +63,8 @@ TEST(cron_run, the_first_decision_waits_for_the_first_fire, "A-183")
 }
 
 /* Parts of a second: the fire is a whole one, and nothing begins before it. */
-TEST(cron_run, the_wait_is_rounded_up_to_a_second, "A-183")
+COMMAND_TEST(cron_run, the_wait_is_rounded_up_to_a_second, "A-183")
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     fixture->context.now += SECOND / 2;
     EXPECT_OK(fixture_start(fixture, cron_request(fixture, "* * * * *")));
     EXPECT_EQ(first_event(fixture)->first_decision_task_backoff->seconds, 40);
@@ -84,9 +82,8 @@ TEST(cron_run, a_delay_comes_before_the_first_fire_is_looked_for, "A-183")
     EXPECT_EQ(wait_of(fixture), 100);
 }
 
-TEST(cron_run, a_time_for_the_first_run_overrides_the_schedule_once, "A-042")
+COMMAND_TEST(cron_run, a_time_for_the_first_run_overrides_the_schedule_once, "A-042")
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     API(StartWorkflowExecutionRequest) *request = cron_request(fixture, "* * * * *");
     request->first_run_at =
         presence_make_timestamp(fixture->arena, fixture->context.now + 7 * SECOND);
@@ -97,9 +94,8 @@ TEST(cron_run, a_time_for_the_first_run_overrides_the_schedule_once, "A-042")
     EXPECT_EQ(wait_of(fixture), 33);
 }
 
-TEST(cron_run, a_signal_before_the_first_fire_schedules_nothing, "A-041")
+COMMAND_TEST(cron_run, a_signal_before_the_first_fire_schedules_nothing, "A-041")
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     EXPECT_OK(fixture_start(fixture, cron_request(fixture, "@every 10s")));
     EXPECT_OK(fixture_signal(fixture, "early", ""));
     EXPECT_HISTORY(fixture, "WorkflowExecutionStarted WorkflowExecutionSignaled");
@@ -108,9 +104,8 @@ TEST(cron_run, a_signal_before_the_first_fire_schedules_nothing, "A-041")
     EXPECT(run_has_pending_decision(fixture_run(fixture)));
 }
 
-TEST(cron_run, one_that_completes_is_followed_by_the_next_with_its_result, "A-184", "A-195")
+COMMAND_TEST(cron_run, one_that_completes_is_followed_by_the_next_with_its_result, "A-184", "A-195")
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     EXPECT_OK(fixture_start(fixture, cron_request(fixture, "@every 10s")));
     const GOOGLE(Timestamp) *first_time = first_event(fixture)->first_scheduled_time;
     fixture_advance(fixture, 10);
@@ -140,9 +135,8 @@ TEST(cron_run, one_that_completes_is_followed_by_the_next_with_its_result, "A-18
     EXPECT_EQ(wait_of(fixture), 6);
 }
 
-TEST(cron_run, one_that_fails_keeps_the_result_of_the_last_success, "A-184", "A-185")
+COMMAND_TEST(cron_run, one_that_fails_keeps_the_result_of_the_last_success, "A-184", "A-185")
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     EXPECT_OK(fixture_start(fixture, cron_request(fixture, "@every 10s")));
     for (int i = 0; i < 3; i++) {
         fixture_advance(fixture, 10);
@@ -167,9 +161,8 @@ TEST(cron_run, one_that_fails_keeps_the_result_of_the_last_success, "A-184", "A-
 }
 
 /* The worker has the decision and never answers. */
-TEST(cron_run, one_that_times_out_is_followed_by_the_next, "A-186")
+COMMAND_TEST(cron_run, one_that_times_out_is_followed_by_the_next, "A-186")
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     API(StartWorkflowExecutionRequest) *request = cron_request(fixture, "@every 60s");
     request->execution_start_to_close_timeout = fixture_duration(fixture, 5);
     request->retry_policy =
@@ -267,9 +260,8 @@ TEST(cron_run, jitter_is_added_to_every_wait, "A-043")
         EXPECT(seen[i / 4][i % 4]);
 }
 
-TEST(cron_run, a_decision_to_go_on_with_a_bad_schedule_is_refused, "A-182")
+COMMAND_TEST(cron_run, a_decision_to_go_on_with_a_bad_schedule_is_refused, "A-182")
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     fixture_begin(fixture);
     API(Decision) *decision = fixture_continue_as_new(fixture);
     decision->continue_as_new_workflow_execution_decision_attributes->cron_schedule =
@@ -332,9 +324,8 @@ TEST(cron_run, the_wait_after_a_run_is_as_cadence_works_it_out, "A-188")
 }
 
 /* A year passes: every fire has its run, none is early, none is late, none comes twice. */
-TEST(cron_run, a_year_of_cron)
+COMMAND_TEST(cron_run, a_year_of_cron)
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     struct cron cron;
     const char *schedule = "CRON_TZ=Europe/Paris 30 */6 * * *";
     EXPECT(cron_parse(schedule, fixture->arena, &cron) == NULL);

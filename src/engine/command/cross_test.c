@@ -143,9 +143,8 @@ TEST(cross, a_bad_decision_fails_the_task_with_its_cause, "A-075")
                  "Unable to cancel workflow across domain: nowhere.");
 }
 
-TEST(cross, an_input_over_the_limit_fails_the_run, "A-251")
+COMMAND_TEST(cross, an_input_over_the_limit_fails_the_run, "A-251")
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     fixture_configure(fixture, "limit.blobSize.error: [{value: 4}]\n");
     API(Decision) *decision = child_decision(fixture, "kid");
     decision->start_child_workflow_execution_decision_attributes->input =
@@ -211,9 +210,8 @@ close_two(struct two_domains *two)
     domain_drop(two->alien);
 }
 
-TEST(cross, another_domain_must_live_in_the_same_cluster, "A-100", "A-171")
+COMMAND_TEST(cross, another_domain_must_live_in_the_same_cluster, "A-100", "A-171")
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     struct two_domains two;
     open_two(fixture, &two, false);
     API(Decision) *child = child_decision(fixture, "kid"),
@@ -243,9 +241,8 @@ TEST(cross, another_domain_must_live_in_the_same_cluster, "A-100", "A-171")
     close_two(&two);
 }
 
-TEST(cross, a_child_in_another_global_domain_is_refused, "A-170")
+COMMAND_TEST(cross, a_child_in_another_global_domain_is_refused, "A-170")
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     struct two_domains two;
     open_two(fixture, &two, true);
     API(Decision) *child = child_decision(fixture, "kid");
@@ -297,9 +294,9 @@ child_report_of(struct fixture *fixture)
     };
 }
 
-TEST(cross, a_start_and_an_end_that_wait_behind_a_decision_keep_their_order, "A-084", "A-086")
+COMMAND_TEST(cross, a_start_and_an_end_that_wait_behind_a_decision_keep_their_order, "A-084",
+             "A-086")
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     calls_begin(fixture, child_decision(fixture, "kid"));
     EXPECT_OK(fixture_signal(fixture, "go", ""));
     EXPECT(fixture_poll_decision(fixture));
@@ -319,9 +316,8 @@ TEST(cross, a_start_and_an_end_that_wait_behind_a_decision_keep_their_order, "A-
     EXPECT_EQ(completed->initiated_event_id, 5);
 }
 
-TEST(cross, a_parent_that_hears_of_the_end_first_hears_of_both)
+COMMAND_TEST(cross, a_parent_that_hears_of_the_end_first_hears_of_both)
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     calls_begin(fixture, child_decision(fixture, "kid"));
     struct child_report report = child_report_of(fixture);
     EXPECT_OK(fixture_step(fixture, decide_child_closed, &report));
@@ -339,9 +335,8 @@ TEST(cross, a_parent_that_hears_of_the_end_first_hears_of_both)
     EXPECT_EQ(completed->started_event_id, 6);
 }
 
-TEST(cross, news_for_a_closed_parent_are_refused)
+COMMAND_TEST(cross, news_for_a_closed_parent_are_refused)
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     calls_begin(fixture, child_decision(fixture, "kid"));
     EXPECT_OK(fixture_terminate(fixture));
     struct child_report report = child_report_of(fixture);
@@ -351,9 +346,8 @@ TEST(cross, news_for_a_closed_parent_are_refused)
 
 /* --- rows ---- */
 
-TEST(cross, a_close_leaves_rows_for_the_children_that_do_not_live_on)
+COMMAND_TEST(cross, a_close_leaves_rows_for_the_children_that_do_not_live_on)
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     API(Decision) *abandoned = child_decision(fixture, "free");
     abandoned->start_child_workflow_execution_decision_attributes->parent_close_policy =
         POLICY(ABANDON);
@@ -378,9 +372,8 @@ decide_end_external(void *context, struct step *step)
     return command_end_external(step, report->initiated_id, report->end);
 }
 
-TEST(cross, a_signal_on_its_way_is_a_record_and_a_row_until_its_end)
+COMMAND_TEST(cross, a_signal_on_its_way_is_a_record_and_a_row_until_its_end)
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     calls_begin(fixture, signal_decision(fixture, "other", "", "s"),
                 cancel_decision(fixture, "other", ""));
     const STORED(PendingExternal) *signal = run_find_external(fixture_run(fixture), 5),
@@ -429,9 +422,8 @@ waiting_child(void)
     return fixture;
 }
 
-TEST(cross, a_child_has_no_decision_until_its_parent_knows_it, "A-159")
+COMMAND_TEST_IN(cross, a_child_has_no_decision_until_its_parent_knows_it, waiting_child(), "A-159")
 {
-    scoped(fixture_drop) struct fixture *fixture = waiting_child();
     EXPECT_OK(fixture_signal(fixture, "early", "")); /* it waits too */
     EXPECT_HISTORY(fixture, "WorkflowExecutionStarted WorkflowExecutionSignaled");
     struct origin stranger = {
@@ -448,9 +440,8 @@ TEST(cross, a_child_has_no_decision_until_its_parent_knows_it, "A-159")
                             "DecisionTaskScheduled");
 }
 
-TEST(cross, a_child_that_is_cancelled_does_not_wait)
+COMMAND_TEST_IN(cross, a_child_that_is_cancelled_does_not_wait, waiting_child())
 {
-    scoped(fixture_drop) struct fixture *fixture = waiting_child();
     EXPECT_OK(fixture_request_cancel(fixture, "c"));
     EXPECT_HISTORY(fixture, "WorkflowExecutionStarted WorkflowExecutionCancelRequested "
                             "DecisionTaskScheduled");
@@ -458,9 +449,8 @@ TEST(cross, a_child_that_is_cancelled_does_not_wait)
 }
 
 /* What is at stake: nobody comes back to a child that was started too late. */
-TEST(cross, a_child_that_waits_long_asks_its_parent_less_and_less_often)
+COMMAND_TEST_IN(cross, a_child_that_waits_long_asks_its_parent_less_and_less_often, waiting_child())
 {
-    scoped(fixture_drop) struct fixture *fixture = waiting_child();
     fixture_advance(fixture, 9);
     EXPECT(fixture_task(fixture, TRANSFER(ASK_PARENT)) == NULL);
     fixture_advance(fixture, 1);
@@ -471,9 +461,8 @@ TEST(cross, a_child_that_waits_long_asks_its_parent_less_and_less_often)
     EXPECT_HISTORY(fixture, "WorkflowExecutionStarted");
 }
 
-TEST(cross, a_close_tells_the_parent_and_going_on_does_not, "A-165")
+COMMAND_TEST_IN(cross, a_close_tells_the_parent_and_going_on_does_not, waiting_child(), "A-165")
 {
-    scoped(fixture_drop) struct fixture *fixture = waiting_child();
     struct origin parent = {.workflow_id = "parent", .run_id = "parent-run"};
     EXPECT_OK(fixture_step(fixture, decide_parent_knows, &parent));
     EXPECT(fixture_poll_decision(fixture));

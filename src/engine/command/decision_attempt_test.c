@@ -10,15 +10,6 @@
 #define CAUSE(name) API_VALUE(DECISION_TASK_FAILED_CAUSE__DECISION_TASK_FAILED_CAUSE_##name)
 
 /* A run whose first decision is started. */
-static struct fixture *
-deciding_run(void)
-{
-    struct fixture *fixture = fixture_new();
-    fixture_begin(fixture);
-    EXPECT(fixture_poll_decision(fixture));
-    return fixture;
-}
-
 /* The next attempt is polled and fails too. */
 static void
 fail_again(struct fixture *fixture)
@@ -38,9 +29,9 @@ relay_request(struct fixture *fixture)
 
 /* ---- attempts ---- */
 
-TEST(decision_attempt, a_timed_out_first_attempt_is_written_and_followed_by_a_second, "A-062")
+COMMAND_TEST_IN(decision_attempt, a_timed_out_first_attempt_is_written_and_followed_by_a_second,
+                fixture_new_deciding(), "A-062")
 {
-    scoped(fixture_drop) struct fixture *fixture = deciding_run();
     fixture_advance(fixture, 9);
     EXPECT_HISTORY(fixture, FIRST_THREE);
     fixture_advance(fixture, 1);
@@ -49,9 +40,9 @@ TEST(decision_attempt, a_timed_out_first_attempt_is_written_and_followed_by_a_se
     EXPECT_EQ(fixture->decision.attempt, 1);
 }
 
-TEST(decision_attempt, later_attempts_are_not_stored_but_shown_to_the_worker, "A-063", "A-064")
+COMMAND_TEST_IN(decision_attempt, later_attempts_are_not_stored_but_shown_to_the_worker,
+                fixture_new_deciding(), "A-063", "A-064")
 {
-    scoped(fixture_drop) struct fixture *fixture = deciding_run();
     EXPECT_OK(fixture_fail_decision(fixture));
     EXPECT_HISTORY(fixture, FIRST_THREE " DecisionTaskFailed");
     const API(DecisionTaskFailedEventAttributes) *failed =
@@ -80,9 +71,9 @@ TEST(decision_attempt, later_attempts_are_not_stored_but_shown_to_the_worker, "A
 }
 
 /* All attempts have the ids 5 and 6: only the number of the attempt tells them apart. */
-TEST(decision_attempt, what_belongs_to_an_earlier_attempt_is_stale, "A-060")
+COMMAND_TEST_IN(decision_attempt, what_belongs_to_an_earlier_attempt_is_stale,
+                fixture_new_deciding(), "A-060")
 {
-    scoped(fixture_drop) struct fixture *fixture = deciding_run();
     EXPECT_OK(fixture_fail_decision(fixture));
     EXPECT(fixture_poll_decision(fixture));
     struct task_name first = fixture_decision_name(fixture);
@@ -104,9 +95,9 @@ TEST(decision_attempt, what_belongs_to_an_earlier_attempt_is_stale, "A-060")
     EXPECT_OK(fixture_complete(fixture));
 }
 
-TEST(decision_attempt, an_attempt_that_completes_is_stored_with_the_times_its_worker_saw, "A-241")
+COMMAND_TEST_IN(decision_attempt, an_attempt_that_completes_is_stored_with_the_times_its_worker_saw,
+                fixture_new_deciding(), "A-241")
 {
-    scoped(fixture_drop) struct fixture *fixture = deciding_run();
     EXPECT_OK(fixture_fail_decision(fixture));
     int64_t scheduled = fixture->context.now;
     fixture_advance(fixture, 2);
@@ -126,9 +117,9 @@ TEST(decision_attempt, an_attempt_that_completes_is_stored_with_the_times_its_wo
 }
 
 /* The clock of the machine may jump; histories may not. */
-TEST(decision_attempt, times_of_events_never_go_back_even_if_the_clock_does, "A-240")
+COMMAND_TEST_IN(decision_attempt, times_of_events_never_go_back_even_if_the_clock_does,
+                fixture_new_deciding(), "A-240")
 {
-    scoped(fixture_drop) struct fixture *fixture = deciding_run();
     int64_t last = fixture->context.now;
     fixture->context.now -= 50 * FIXTURE_SECOND;
     EXPECT_OK(fixture_fail_decision(fixture));
@@ -141,9 +132,9 @@ TEST(decision_attempt, times_of_events_never_go_back_even_if_the_clock_does, "A-
         EXPECT_EQ(fixture_event_time(fixture_event(fixture, id)), last);
 }
 
-TEST(decision_attempt, news_before_a_later_attempt_starts_makes_it_a_first_one_again, "A-065")
+COMMAND_TEST_IN(decision_attempt, news_before_a_later_attempt_starts_makes_it_a_first_one_again,
+                fixture_new_deciding(), "A-065")
 {
-    scoped(fixture_drop) struct fixture *fixture = deciding_run();
     EXPECT_OK(fixture_fail_decision(fixture));
     for (int i = 0; i < 2; i++)
         fail_again(fixture);
@@ -160,9 +151,9 @@ TEST(decision_attempt, news_before_a_later_attempt_starts_makes_it_a_first_one_a
 }
 
 /* Attempts that are not in the history are not replicated: after a failover they must be. */
-TEST(decision_attempt, under_a_new_failover_version_an_attempt_is_in_the_history)
+COMMAND_TEST_IN(decision_attempt, under_a_new_failover_version_an_attempt_is_in_the_history,
+                fixture_new_deciding())
 {
-    scoped(fixture_drop) struct fixture *fixture = deciding_run();
     EXPECT_OK(fixture_fail_decision(fixture));
     fixture->context.event_version = 11;
     EXPECT(fixture_poll_decision(fixture));
@@ -178,9 +169,9 @@ TEST(decision_attempt, under_a_new_failover_version_an_attempt_is_in_the_history
     EXPECT_EQ(fixture_event(fixture, 8)->version, 21);
 }
 
-TEST(decision_attempt, a_repeated_start_of_one_that_got_another_id_is_the_same_start, "A-065")
+COMMAND_TEST_IN(decision_attempt, a_repeated_start_of_one_that_got_another_id_is_the_same_start,
+                fixture_new_deciding(), "A-065")
 {
-    scoped(fixture_drop) struct fixture *fixture = deciding_run();
     EXPECT_OK(fixture_fail_decision(fixture));
     EXPECT_OK(fixture_signal(fixture, "news", ""));
     struct task_name task = {.schedule_id = 5, .attempt = 1, .activity_id = ""};
@@ -190,9 +181,9 @@ TEST(decision_attempt, a_repeated_start_of_one_that_got_another_id_is_the_same_s
     EXPECT_KIND(fixture_start_decision(fixture, &task, "other"), ERR_ENTITY_NOT_EXISTS);
 }
 
-TEST(decision_attempt, when_buffered_events_are_flushed_the_next_one_is_a_first_attempt, "A-066")
+COMMAND_TEST_IN(decision_attempt, when_buffered_events_are_flushed_the_next_one_is_a_first_attempt,
+                fixture_new_deciding(), "A-066")
 {
-    scoped(fixture_drop) struct fixture *fixture = deciding_run();
     EXPECT_OK(fixture_signal(fixture, "buffered", ""));
     EXPECT_OK(fixture_fail_decision(fixture));
     EXPECT_HISTORY(fixture, FIRST_THREE " DecisionTaskFailed WorkflowExecutionSignaled "
@@ -254,9 +245,8 @@ TEST(decision_attempt, too_many_attempts_terminate_the_run_if_that_is_enforced, 
     }
 }
 
-TEST(decision_attempt, too_many_bad_lists_terminate_the_run_in_any_case)
+COMMAND_TEST(decision_attempt, too_many_bad_lists_terminate_the_run_in_any_case)
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     fixture_configure(fixture, "history.decisionRetryMaxAttempts: [{value: 2}]\n");
     fixture_begin(fixture);
     for (int attempt = 0; attempt <= 2; attempt++) {
@@ -267,9 +257,8 @@ TEST(decision_attempt, too_many_bad_lists_terminate_the_run_in_any_case)
 }
 
 /* What was taken while the last attempt ran is in the history although no decision follows. */
-TEST(decision_attempt, a_signal_behind_the_last_attempt_is_not_lost, "A-068")
+COMMAND_TEST(decision_attempt, a_signal_behind_the_last_attempt_is_not_lost, "A-068")
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     fixture_configure(fixture, "history.enforceDecisionTaskAttempts: [{value: true}]\n"
                                "history.decisionRetryMaxAttempts: [{value: 1}]\n");
     fixture_begin(fixture);
@@ -287,7 +276,7 @@ TEST(decision_attempt, a_signal_behind_the_last_attempt_is_not_lost, "A-068")
 TEST(decision_attempt, whatever_cause_a_worker_names_the_run_goes_on)
 {
     for (int cause = 0; cause <= CAUSE(BAD_SEARCH_ATTRIBUTES) + 1; cause++) {
-        scoped(fixture_drop) struct fixture *fixture = deciding_run();
+        scoped(fixture_drop) struct fixture *fixture = fixture_new_deciding();
         for (int i = 0; i < 3; i++) {
             EXPECT_OK(fixture_fail_decision_with(fixture, cause));
             EXPECT(fixture_poll_decision(fixture));
@@ -297,9 +286,8 @@ TEST(decision_attempt, whatever_cause_a_worker_names_the_run_goes_on)
 
 /* ---- heartbeats ---- */
 
-TEST(decision_attempt, heartbeats_keep_a_decision_until_their_time_is_over, "A-069")
+COMMAND_TEST(decision_attempt, heartbeats_keep_a_decision_until_their_time_is_over, "A-069")
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     fixture_configure(fixture, "history.decisionHeartbeatTimeout: [{value: 5s}]\n");
     fixture_begin(fixture);
     EXPECT(fixture_poll_decision(fixture));
@@ -326,9 +314,8 @@ TEST(decision_attempt, heartbeats_keep_a_decision_until_their_time_is_over, "A-0
     EXPECT_EQ(core->decision->attempt, 1);
 }
 
-TEST(decision_attempt, heartbeats_with_markers_never_time_out, "A-070")
+COMMAND_TEST(decision_attempt, heartbeats_with_markers_never_time_out, "A-070")
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     fixture_configure(fixture, "history.decisionHeartbeatTimeout: [{value: 5s}]\n");
     fixture_begin(fixture);
     EXPECT(fixture_poll_decision(fixture));

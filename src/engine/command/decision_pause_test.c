@@ -56,9 +56,8 @@ TEST(decision_pause, after_three_attempts_at_once_the_pauses_double_up_to_five_m
                             "DecisionTaskFailed");
 }
 
-TEST(decision_pause, a_list_that_is_refused_pauses_as_well)
+COMMAND_TEST_IN(decision_pause, a_list_that_is_refused_pauses_as_well, patient_run())
 {
-    scoped(fixture_drop) struct fixture *fixture = patient_run();
     API(RespondDecisionTaskCompletedRequest) *request = fixture_completion(fixture);
     API(Decision) *bad = fixture_timer(fixture, "", 1);
     request->decisions = &bad;
@@ -81,9 +80,8 @@ TEST(decision_pause, a_list_that_is_refused_pauses_as_well)
                        slice_text("TimerId is not set on decision.")));
 }
 
-TEST(decision_pause, news_do_not_wait_and_are_a_first_attempt)
+COMMAND_TEST_IN(decision_pause, news_do_not_wait_and_are_a_first_attempt, patient_run())
 {
-    scoped(fixture_drop) struct fixture *fixture = patient_run();
     EXPECT_EQ(fail_at_once(fixture), 4);
     EXPECT_OK(fixture_signal(fixture, "news", ""));
     EXPECT(fixture_poll_decision(fixture));
@@ -96,9 +94,9 @@ TEST(decision_pause, news_do_not_wait_and_are_a_first_attempt)
     EXPECT_EQ(fixture->decision.attempt, 0);
 }
 
-TEST(decision_pause, news_that_came_while_it_was_decided_do_not_wait_either)
+COMMAND_TEST_IN(decision_pause, news_that_came_while_it_was_decided_do_not_wait_either,
+                patient_run())
 {
-    scoped(fixture_drop) struct fixture *fixture = patient_run();
     for (int i = 0; i < 3; i++) {
         EXPECT(fixture_poll_decision(fixture));
         EXPECT_OK(fixture_fail_decision(fixture));
@@ -110,9 +108,8 @@ TEST(decision_pause, news_that_came_while_it_was_decided_do_not_wait_either)
     EXPECT_EQ(fixture->decision.attempt, 0);
 }
 
-TEST(decision_pause, a_completed_decision_ends_it)
+COMMAND_TEST_IN(decision_pause, a_completed_decision_ends_it, patient_run())
 {
-    scoped(fixture_drop) struct fixture *fixture = patient_run();
     EXPECT_EQ(fail_at_once(fixture), 4);
     EXPECT_EQ(wait_out(fixture), 1);
     EXPECT(fixture_poll_decision(fixture));
@@ -135,9 +132,8 @@ decide_take_over(void *context, struct step *step)
     return err;
 }
 
-TEST(decision_pause, a_run_that_moves_to_another_cluster_begins_again)
+COMMAND_TEST_IN(decision_pause, a_run_that_moves_to_another_cluster_begins_again, patient_run())
 {
-    scoped(fixture_drop) struct fixture *fixture = patient_run();
     EXPECT_EQ(fail_at_once(fixture), 4);
     fixture->context.event_version = 11;
     EXPECT(take_over_is_needed(fixture_run(fixture)));

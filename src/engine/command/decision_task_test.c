@@ -8,15 +8,6 @@
 #define FIRST_THREE FIRST_TWO " DecisionTaskStarted"
 
 /* A run whose first decision is started. */
-static struct fixture *
-deciding_run(void)
-{
-    struct fixture *fixture = fixture_new();
-    fixture_begin(fixture);
-    EXPECT(fixture_poll_decision(fixture));
-    return fixture;
-}
-
 static API(RespondDecisionTaskCompletedRequest) *
 relay_request(struct fixture *fixture)
 {
@@ -28,9 +19,8 @@ relay_request(struct fixture *fixture)
 
 /* ---- start and complete ---- */
 
-TEST(decision_task, a_poller_gets_what_it_needs)
+COMMAND_TEST_IN(decision_task, a_poller_gets_what_it_needs, fixture_new_deciding())
 {
-    scoped(fixture_drop) struct fixture *fixture = deciding_run();
     EXPECT_HISTORY(fixture, FIRST_THREE);
     const struct decision_start *start = &fixture->decision;
     EXPECT_EQ(start->schedule_id, 2);
@@ -45,9 +35,8 @@ TEST(decision_task, a_poller_gets_what_it_needs)
     EXPECT_EQ(fixture->tasks.count, 0); /* recorded: the row is not needed any more */
 }
 
-TEST(decision_task, the_same_poll_again_is_the_same_start_another_one_is_refused)
+COMMAND_TEST(decision_task, the_same_poll_again_is_the_same_start_another_one_is_refused)
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     fixture_begin(fixture);
     struct task_name task = {.schedule_id = 2, .activity_id = ""};
     EXPECT_OK(fixture_start_decision(fixture, &task, "poll"));
@@ -61,9 +50,9 @@ TEST(decision_task, the_same_poll_again_is_the_same_start_another_one_is_refused
     EXPECT_KIND(fixture_start_decision(fixture, &task, "other"), ERR_ENTITY_NOT_EXISTS);
 }
 
-TEST(decision_task, completion_is_written_first_then_an_event_for_each_decision_in_order, "A-057")
+COMMAND_TEST_IN(decision_task, completion_is_written_first_then_an_event_for_each_decision_in_order,
+                fixture_new_deciding(), "A-057")
 {
-    scoped(fixture_drop) struct fixture *fixture = deciding_run();
     API(Decision) *decisions[] = {fixture_marker(fixture, "one"), fixture_timer(fixture, "t", 5),
                                   fixture_marker(fixture, "two")};
     API(RespondDecisionTaskCompletedRequest) *request = fixture_completion(fixture);
@@ -85,9 +74,9 @@ TEST(decision_task, completion_is_written_first_then_an_event_for_each_decision_
     EXPECT_TEXT(fixture_event(fixture, 7)->marker_recorded_event_attributes->marker_name, "two");
 }
 
-TEST(decision_task, the_context_of_the_last_completion_is_kept, "A-078")
+COMMAND_TEST_IN(decision_task, the_context_of_the_last_completion_is_kept, fixture_new_deciding(),
+                "A-078")
 {
-    scoped(fixture_drop) struct fixture *fixture = deciding_run();
     API(RespondDecisionTaskCompletedRequest) *request = relay_request(fixture);
     request->execution_context = presence_make_bytes(slice_text("one"));
     EXPECT_OK(fixture_respond(fixture, request));
@@ -97,9 +86,9 @@ TEST(decision_task, the_context_of_the_last_completion_is_kept, "A-078")
                        slice_text("two")));
 }
 
-TEST(decision_task, a_worker_may_get_the_next_one_with_its_answer, "A-058")
+COMMAND_TEST_IN(decision_task, a_worker_may_get_the_next_one_with_its_answer,
+                fixture_new_deciding(), "A-058")
 {
-    scoped(fixture_drop) struct fixture *fixture = deciding_run();
     API(RespondDecisionTaskCompletedRequest) *request = relay_request(fixture);
     API(Decision) *decisions[] = {fixture_marker(fixture, "m")};
     request->decisions = decisions;
@@ -115,9 +104,9 @@ TEST(decision_task, a_worker_may_get_the_next_one_with_its_answer, "A-058")
     EXPECT_EQ(fixture->tasks.count, 0);
 }
 
-TEST(decision_task, a_relayed_one_that_is_not_answered_times_out, "A-059")
+COMMAND_TEST_IN(decision_task, a_relayed_one_that_is_not_answered_times_out, fixture_new_deciding(),
+                "A-059")
 {
-    scoped(fixture_drop) struct fixture *fixture = deciding_run();
     API(RespondDecisionTaskCompletedRequest) *request = relay_request(fixture);
     API(Decision) *decisions[] = {fixture_marker(fixture, "m")};
     request->decisions = decisions;
@@ -136,9 +125,8 @@ TEST(decision_task, a_relayed_one_that_is_not_answered_times_out, "A-059")
     EXPECT_EQ(fixture->decision.attempt, 1);
 }
 
-TEST(decision_task, a_stale_token_is_refused, "A-060")
+COMMAND_TEST_IN(decision_task, a_stale_token_is_refused, fixture_new_deciding(), "A-060")
 {
-    scoped(fixture_drop) struct fixture *fixture = deciding_run();
     struct decision_start first = fixture->decision;
     fixture_advance(fixture, 10);
     struct error *refusal = fixture_complete(fixture);
@@ -155,9 +143,9 @@ TEST(decision_task, a_stale_token_is_refused, "A-060")
     EXPECT_HISTORY(fixture, FIRST_THREE " DecisionTaskTimedOut");
 }
 
-TEST(decision_task, on_a_closed_run_every_answer_is_refused, "A-061")
+COMMAND_TEST_IN(decision_task, on_a_closed_run_every_answer_is_refused, fixture_new_deciding(),
+                "A-061")
 {
-    scoped(fixture_drop) struct fixture *fixture = deciding_run();
     EXPECT_OK(fixture_terminate(fixture));
     struct error *refusal = fixture_complete(fixture);
     EXPECT_KIND(refusal, ERR_ALREADY_COMPLETED);
@@ -165,9 +153,9 @@ TEST(decision_task, on_a_closed_run_every_answer_is_refused, "A-061")
     EXPECT_KIND(fixture_fail_decision(fixture), ERR_ALREADY_COMPLETED);
 }
 
-TEST(decision_task, a_closing_completion_answers_no_new_one, "A-082")
+COMMAND_TEST_IN(decision_task, a_closing_completion_answers_no_new_one, fixture_new_deciding(),
+                "A-082")
 {
-    scoped(fixture_drop) struct fixture *fixture = deciding_run();
     API(RespondDecisionTaskCompletedRequest) *request = relay_request(fixture);
     API(Decision) *decisions[] = {fixture_complete_run(fixture)};
     request->decisions = decisions;

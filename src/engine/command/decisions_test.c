@@ -8,15 +8,6 @@
 #define FIRST_THREE "WorkflowExecutionStarted DecisionTaskScheduled DecisionTaskStarted"
 #define CAUSE(name) API_VALUE(DECISION_TASK_FAILED_CAUSE__DECISION_TASK_FAILED_CAUSE_##name)
 
-static struct fixture *
-deciding_run(void)
-{
-    struct fixture *fixture = fixture_new();
-    fixture_begin(fixture);
-    EXPECT(fixture_poll_decision(fixture));
-    return fixture;
-}
-
 /* The decision failed, alone, with this cause and text. */
 static void
 expect_failed(struct fixture *fixture, int cause, const char *details)
@@ -31,9 +22,9 @@ expect_failed(struct fixture *fixture, int cause, const char *details)
     EXPECT(run_has_pending_decision(fixture_run(fixture)));
 }
 
-TEST(decisions, an_unknown_one_is_refused_and_changes_nothing, "A-073")
+COMMAND_TEST_IN(decisions, an_unknown_one_is_refused_and_changes_nothing, fixture_new_deciding(),
+                "A-073")
 {
-    scoped(fixture_drop) struct fixture *fixture = deciding_run();
     API(Decision) *unknown = API_NEW(fixture->arena, decision);
     struct error *refusal = fixture_complete(fixture, fixture_marker(fixture, "m"),
                                              fixture_complete_run(fixture), unknown);
@@ -43,9 +34,9 @@ TEST(decisions, an_unknown_one_is_refused_and_changes_nothing, "A-073")
     EXPECT_OK(fixture_complete(fixture)); /* the token is still good */
 }
 
-TEST(decisions, a_bad_one_fails_the_task_and_drops_the_list, "A-074")
+COMMAND_TEST_IN(decisions, a_bad_one_fails_the_task_and_drops_the_list, fixture_new_deciding(),
+                "A-074")
 {
-    scoped(fixture_drop) struct fixture *fixture = deciding_run();
     EXPECT_OK(fixture_complete(fixture, fixture_timer(fixture, "t", 5),
                                fixture_marker(fixture, "good"), fixture_marker(fixture, ""),
                                fixture_complete_run(fixture)));
@@ -72,7 +63,7 @@ TEST(decisions, each_kind_has_its_cause, "A-075")
         {KIND(SCHEDULE_ACTIVITY_TASK), 2, "ActivityId is not set on decision."},
     };
     for (size_t i = 0; i < array_length(cases); i++) {
-        scoped(fixture_drop) struct fixture *fixture = deciding_run();
+        scoped(fixture_drop) struct fixture *fixture = fixture_new_deciding();
         EXPECT_OK(fixture_complete(fixture, fixture_decision(fixture, cases[i].kind)));
         expect_failed(fixture, cases[i].cause, cases[i].details);
     }
@@ -84,7 +75,7 @@ TEST(decisions, closing_without_having_seen_all_events_is_refused, "A-076")
     API(Decision) *closing[] = {fixture_complete_run(maker), fixture_fail_run(maker, "why"),
                                 fixture_cancel_run(maker), fixture_continue_as_new(maker)};
     for (size_t i = 0; i < array_length(closing); i++) {
-        scoped(fixture_drop) struct fixture *fixture = deciding_run();
+        scoped(fixture_drop) struct fixture *fixture = fixture_new_deciding();
         EXPECT_OK(fixture_signal(fixture, "unseen", ""));
         EXPECT_OK(fixture_complete(fixture, fixture_marker(fixture, "m"), closing[i]));
         EXPECT_HISTORY(fixture, FIRST_THREE " DecisionTaskFailed WorkflowExecutionSignaled "
@@ -99,9 +90,9 @@ TEST(decisions, closing_without_having_seen_all_events_is_refused, "A-076")
     }
 }
 
-TEST(decisions, of_two_closing_ones_only_the_first_counts, "A-077")
+COMMAND_TEST_IN(decisions, of_two_closing_ones_only_the_first_counts, fixture_new_deciding(),
+                "A-077")
 {
-    scoped(fixture_drop) struct fixture *fixture = deciding_run();
     EXPECT_OK(fixture_complete(fixture, fixture_complete_run(fixture),
                                fixture_fail_run(fixture, "why"), fixture_marker(fixture, "")));
     EXPECT_HISTORY(fixture, FIRST_THREE " DecisionTaskCompleted WorkflowExecutionCompleted");
@@ -114,9 +105,8 @@ TEST(decisions, of_two_closing_ones_only_the_first_counts, "A-077")
                       FIRST_THREE " DecisionTaskCompleted WorkflowExecutionContinuedAsNew");
 }
 
-TEST(decisions, a_bad_binary_fails_the_task, "A-071")
+COMMAND_TEST_IN(decisions, a_bad_binary_fails_the_task, fixture_new_deciding(), "A-071")
 {
-    scoped(fixture_drop) struct fixture *fixture = deciding_run();
     STORED(DomainRecord) *record = fixture_domain_record(fixture);
     API(BadBinaries__BinariesEntry) *entry =
         message_new(fixture->arena, API_TYPE(bad_binaries__binaries_entry));
@@ -147,9 +137,8 @@ complete_as(struct fixture *fixture, const char *binary)
     EXPECT(fixture_poll_decision(fixture));
 }
 
-TEST(decisions, the_first_completion_of_each_binary_is_a_reset_point, "A-208")
+COMMAND_TEST(decisions, the_first_completion_of_each_binary_is_a_reset_point, "A-208")
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     fixture_configure(fixture, "history.historyMaxAutoResetPoints: [{value: 2}]\n");
     fixture_begin(fixture);
     EXPECT(fixture_poll_decision(fixture));
@@ -178,9 +167,8 @@ TEST(decisions, the_first_completion_of_each_binary_is_a_reset_point, "A-208")
 
 /* ---- search attributes, markers ---- */
 
-TEST(decisions, search_attributes_are_merged_by_key, "A-246")
+COMMAND_TEST_IN(decisions, search_attributes_are_merged_by_key, fixture_new_deciding(), "A-246")
 {
-    scoped(fixture_drop) struct fixture *fixture = deciding_run();
     static const char *const keys[] = {"b", "a", "b"};
     API(Decision) *decisions[3];
     for (int i = 0; i < 3; i++) {
@@ -207,9 +195,8 @@ TEST(decisions, search_attributes_are_merged_by_key, "A-246")
     EXPECT_TEXT(fixture_payload_text(fixture, found->indexed_fields[1]->value), "2");
 }
 
-TEST(decisions, a_marker_keeps_name_details_and_header, "A-247")
+COMMAND_TEST_IN(decisions, a_marker_keeps_name_details_and_header, fixture_new_deciding(), "A-247")
 {
-    scoped(fixture_drop) struct fixture *fixture = deciding_run();
     API(Decision) *decision = fixture_marker(fixture, "Version");
     decision->record_marker_decision_attributes->header = API_NEW(fixture->arena, header);
     EXPECT_OK(fixture_complete(fixture, decision));
@@ -235,7 +222,7 @@ TEST(decisions, a_blob_that_is_too_large_fails_the_run, "A-251")
     large[3]->continue_as_new_workflow_execution_decision_attributes->input =
         fixture_payload(maker, "input");
     for (size_t i = 0; i < array_length(large); i++) {
-        scoped(fixture_drop) struct fixture *fixture = deciding_run();
+        scoped(fixture_drop) struct fixture *fixture = fixture_new_deciding();
         fixture_configure(fixture, "limit.blobSize.error: [{value: 4}]\n");
         EXPECT_OK(fixture_complete(fixture, large[i], fixture_complete_run(fixture)));
         EXPECT_HISTORY(fixture, FIRST_THREE " DecisionTaskCompleted WorkflowExecutionFailed");

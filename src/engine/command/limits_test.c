@@ -48,18 +48,16 @@ TEST(limits, a_run_with_too_many_events_fails_when_it_decides, "A-250")
     }
 }
 
-TEST(limits, a_run_with_too_many_bytes_fails_when_it_decides, "A-250")
+COMMAND_TEST(limits, a_run_with_too_many_bytes_fails_when_it_decides, "A-250")
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     fixture_configure(fixture, "limit.historySize.error: [{value: 2000}]\n");
     decide_after(fixture, 50);
     expect_too_long(fixture);
 }
 
 /* A limit is not a reason to try again. */
-TEST(limits, a_run_that_is_too_long_is_not_followed_by_another, "A-250")
+COMMAND_TEST(limits, a_run_that_is_too_long_is_not_followed_by_another, "A-250")
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     fixture_configure(fixture, "limit.historyCount.error: [{value: 3}]\n");
     API(StartWorkflowExecutionRequest) *request = fixture_start_request(fixture);
     request->cron_schedule = (char *)"@every 10s";
@@ -72,9 +70,8 @@ TEST(limits, a_run_that_is_too_long_is_not_followed_by_another, "A-250")
 }
 
 /* Far more than where Cadence begins to warn. */
-TEST(limits, a_run_below_the_limits_is_left_in_peace, "A-253")
+COMMAND_TEST(limits, a_run_below_the_limits_is_left_in_peace, "A-253")
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     fixture_configure(fixture, "limit.historyCount.warn: [{value: 5}]\n"
                                "limit.historySize.warn: [{value: 50}]\n");
     decide_after(fixture, 100);

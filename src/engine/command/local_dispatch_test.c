@@ -23,10 +23,9 @@ local_name(const struct fixture *fixture, size_t index)
         .schedule_id = activity->schedule_id, .attempt = activity->attempt, .activity_id = ""};
 }
 
-TEST(local_dispatch, the_worker_has_those_that_it_asked_for_and_the_others_go_to_their_list,
-     "A-120")
+COMMAND_TEST(local_dispatch, the_worker_has_those_that_it_asked_for_and_the_others_go_to_their_list,
+             "A-120")
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     calls_begin(fixture, local_activity_decision(fixture, "mine"),
                 activity_decision(fixture, "other", minute),
                 local_activity_decision(fixture, "mine too"));
@@ -55,10 +54,9 @@ TEST(local_dispatch, the_worker_has_those_that_it_asked_for_and_the_others_go_to
 }
 
 /* A client numbers the events of its decisions itself: see client.h. */
-TEST(local_dispatch, starts_stand_behind_the_events_of_the_whole_list_and_what_was_buffered,
-     "A-120")
+COMMAND_TEST(local_dispatch, starts_stand_behind_the_events_of_the_whole_list_and_what_was_buffered,
+             "A-120")
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     fixture_begin(fixture);
     EXPECT(fixture_poll_decision(fixture));
     EXPECT_OK(fixture_signal(fixture, "meanwhile", ""));
@@ -76,9 +74,8 @@ TEST(local_dispatch, starts_stand_behind_the_events_of_the_whole_list_and_what_w
     EXPECT(is_cancel_requested);
 }
 
-TEST(local_dispatch, nothing_is_written_behind_a_close, "A-089", "A-120")
+COMMAND_TEST(local_dispatch, nothing_is_written_behind_a_close, "A-089", "A-120")
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     calls_begin(fixture, activity_decision(fixture, "waiting", minute));
     EXPECT_OK(fixture_signal(fixture, "go", ""));
     EXPECT(fixture_poll_decision(fixture));
@@ -90,9 +87,9 @@ TEST(local_dispatch, nothing_is_written_behind_a_close, "A-089", "A-120")
     fixture_expect_rebuilt(fixture, 0); /* what was not written did not happen */
 }
 
-TEST(local_dispatch, one_with_a_retry_policy_is_started_without_an_event_and_tried_again, "A-120")
+COMMAND_TEST(local_dispatch, one_with_a_retry_policy_is_started_without_an_event_and_tried_again,
+             "A-120")
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     API(Decision) *decision = retried_activity_decision(fixture, "mine", 3, 60);
     activity_attributes(decision)->request_local_dispatch = true;
     calls_begin(fixture, decision);
@@ -104,18 +101,16 @@ TEST(local_dispatch, one_with_a_retry_policy_is_started_without_an_event_and_tri
     EXPECT_EQ(fixture_task(fixture, ACTIVITY)->attempt, 1); /* by its list now */
 }
 
-TEST(local_dispatch, one_that_is_not_answered_times_out, "A-120")
+COMMAND_TEST(local_dispatch, one_that_is_not_answered_times_out, "A-120")
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     calls_begin(fixture, local_activity_decision(fixture, "mine"));
     fixture_advance(fixture, 60);
     EXPECT(calls_activity(fixture, "mine") == NULL);
     (void)calls_find_event(fixture, EVENT_KIND(ACTIVITY_TASK_TIMED_OUT));
 }
 
-TEST(local_dispatch, none_is_given_if_the_domain_has_it_switched_off)
+COMMAND_TEST(local_dispatch, none_is_given_if_the_domain_has_it_switched_off)
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     fixture_configure(fixture, "history.enableActivityLocalDispatchByDomain: [{value: false}]\n");
     calls_begin(fixture, local_activity_decision(fixture, "mine"));
     EXPECT_EQ(fixture->completed.local_count, 0);
@@ -123,9 +118,8 @@ TEST(local_dispatch, none_is_given_if_the_domain_has_it_switched_off)
     EXPECT(fixture_task(fixture, ACTIVITY) != NULL);
 }
 
-TEST(local_dispatch, none_is_given_if_the_list_was_bad_or_has_ended_the_run)
+COMMAND_TEST(local_dispatch, none_is_given_if_the_list_was_bad_or_has_ended_the_run)
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     calls_begin(fixture, local_activity_decision(fixture, "mine"),
                 local_activity_decision(fixture, "mine"));
     EXPECT_EQ(fixture->completed.local_count, 0);

@@ -28,9 +28,8 @@ decide_reset(void *context, struct step *step)
     return command_reset_sticky(step);
 }
 
-TEST(reset_sticky, the_next_decision_has_the_whole_history, "A-093")
+COMMAND_TEST_IN(reset_sticky, the_next_decision_has_the_whole_history, sticky_run(), "A-093")
 {
-    scoped(fixture_drop) struct fixture *fixture = sticky_run();
     EXPECT_OK(fixture_step(fixture, decide_reset, NULL));
     EXPECT(fixture_run(fixture)->core->sticky_task_list == NULL);
     EXPECT_TEXT(fixture_run(fixture)->core->client_name, "");
@@ -45,9 +44,9 @@ TEST(reset_sticky, the_next_decision_has_the_whole_history, "A-093")
     EXPECT_EQ(fixture->decision.first_event_id, 1);
 }
 
-TEST(reset_sticky, a_decision_that_waits_on_the_sticky_list_comes_with_the_whole_history, "A-093")
+COMMAND_TEST_IN(reset_sticky, a_decision_that_waits_on_the_sticky_list_comes_with_the_whole_history,
+                sticky_run(), "A-093")
 {
-    scoped(fixture_drop) struct fixture *fixture = sticky_run();
     EXPECT_OK(fixture_signal(fixture, "go", ""));
     EXPECT_OK(fixture_step(fixture, decide_reset, NULL));
     EXPECT(fixture_poll_decision(fixture));
@@ -57,9 +56,9 @@ TEST(reset_sticky, a_decision_that_waits_on_the_sticky_list_comes_with_the_whole
 }
 
 /* Without the reset the new decision would be a first attempt. */
-TEST(reset_sticky, the_timeout_of_the_sticky_list_still_comes_and_raises_the_attempt, "A-092")
+COMMAND_TEST_IN(reset_sticky, the_timeout_of_the_sticky_list_still_comes_and_raises_the_attempt,
+                sticky_run(), "A-092")
 {
-    scoped(fixture_drop) struct fixture *fixture = sticky_run();
     EXPECT_OK(fixture_signal(fixture, "go", ""));
     EXPECT_OK(fixture_step(fixture, decide_reset, NULL));
     fixture_advance(fixture, 4);
@@ -74,9 +73,8 @@ TEST(reset_sticky, the_timeout_of_the_sticky_list_still_comes_and_raises_the_att
     EXPECT(fixture->decision.transient_started != NULL);
 }
 
-TEST(reset_sticky, a_closed_run_and_one_that_is_not_there_refuse_it, "A-093")
+COMMAND_TEST(reset_sticky, a_closed_run_and_one_that_is_not_there_refuse_it, "A-093")
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     EXPECT_KIND(fixture_step(fixture, decide_reset, NULL), ERR_ENTITY_NOT_EXISTS);
     fixture_begin(fixture);
     EXPECT_OK(fixture_terminate(fixture));

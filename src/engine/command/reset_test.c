@@ -122,9 +122,8 @@ grow(struct fixture *fixture)
     EXPECT_OK(fixture_complete(fixture, fixture_marker(fixture, "m")));
 }
 
-TEST(reset, events_before_the_decision_are_kept_and_it_has_failed, "A-199")
+COMMAND_TEST(reset, events_before_the_decision_are_kept_and_it_has_failed, "A-199")
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     struct reset reset;
     grow(fixture);
     EXPECT_OK(reset_at(fixture, 4, &reset)); /* DecisionTaskCompleted */
@@ -148,9 +147,8 @@ TEST(reset, events_before_the_decision_are_kept_and_it_has_failed, "A-199")
     EXPECT_OK(fixture_complete(fixture, fixture_complete_run(fixture)));
 }
 
-TEST(reset, a_decision_that_was_only_scheduled_has_timed_out, "A-200")
+COMMAND_TEST(reset, a_decision_that_was_only_scheduled_has_timed_out, "A-200")
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     struct reset reset;
     grow(fixture);
     EXPECT_OK(reset_at(fixture, 8, &reset)); /* the second DecisionTaskStarted */
@@ -169,9 +167,8 @@ TEST(reset, a_decision_that_was_only_scheduled_has_timed_out, "A-200")
     EXPECT(fixture_event(fixture, 10)->attributes_case == EVENT_KIND(TIMER_FIRED));
 }
 
-TEST(reset, the_open_run_is_terminated_in_the_same_step_and_resets_follow_resets, "A-201")
+COMMAND_TEST(reset, the_open_run_is_terminated_in_the_same_step_and_resets_follow_resets, "A-201")
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     struct reset reset;
     grow(fixture);
     EXPECT_OK(reset_at(fixture, 4, &reset));
@@ -189,9 +186,8 @@ TEST(reset, the_open_run_is_terminated_in_the_same_step_and_resets_follow_resets
     EXPECT_EQ(fixture->run_count, 3);
 }
 
-TEST(reset, its_clock_begins_anew, "A-202")
+COMMAND_TEST(reset, its_clock_begins_anew, "A-202")
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     struct reset reset;
     grow(fixture);
     fixture_advance(fixture, 30);
@@ -203,9 +199,8 @@ TEST(reset, its_clock_begins_anew, "A-202")
     EXPECT(fixture_event_time(fixture_event(fixture, 1)) < now);
 }
 
-TEST(reset, a_repeated_signal_is_known_after_the_reset, "A-203")
+COMMAND_TEST(reset, a_repeated_signal_is_known_after_the_reset, "A-203")
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     struct reset reset;
     grow(fixture);
     EXPECT_OK(reset_at(fixture, 4, &reset));
@@ -213,9 +208,8 @@ TEST(reset, a_repeated_signal_is_known_after_the_reset, "A-203")
     EXPECT_EQ(fixture_run(fixture)->core->signal_count, 1);
 }
 
-TEST(reset, started_activities_fail_and_others_are_sent_again, "A-204")
+COMMAND_TEST(reset, started_activities_fail_and_others_are_sent_again, "A-204")
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     struct reset reset;
     struct activity_start start;
     fixture_begin(fixture);
@@ -244,9 +238,8 @@ TEST(reset, started_activities_fail_and_others_are_sent_again, "A-204")
     EXPECT(run_find_activity_id(fixture_run(fixture), "b") != NULL);
 }
 
-TEST(reset, only_a_decision_s_event_will_do, "A-205")
+COMMAND_TEST(reset, only_a_decision_s_event_will_do, "A-205")
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     struct reset reset;
     API(StartWorkflowExecutionRequest) *request = fixture_start_request(fixture);
     request->delay_start = fixture_duration(fixture, 10);
@@ -266,9 +259,8 @@ TEST(reset, only_a_decision_s_event_will_do, "A-205")
     EXPECT_OK(reset_at(fixture, 4, &reset));
 }
 
-TEST(reset, a_repeat_is_known_also_by_the_runs_that_follow, "A-206")
+COMMAND_TEST(reset, a_repeat_is_known_also_by_the_runs_that_follow, "A-206")
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     struct reset reset;
     grow(fixture);
     EXPECT_OK(reset_at(fixture, 4, &reset));
@@ -280,9 +272,8 @@ TEST(reset, a_repeat_is_known_also_by_the_runs_that_follow, "A-206")
     EXPECT(reset_find_repeat(fixture_run(fixture), &reset.request) == NULL);
 }
 
-TEST(reset, back_to_the_decision_that_is_pending, "A-200", "A-205")
+COMMAND_TEST(reset, back_to_the_decision_that_is_pending, "A-200", "A-205")
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     struct reset reset;
     fixture_begin(fixture);
     EXPECT_OK(reset_at(fixture, 3, &reset)); /* nothing is behind the fork */
@@ -320,9 +311,8 @@ refuse_child(void *context, struct step *step)
 }
 
 /* Children are not taken along: they would have two parents. */
-TEST(reset, a_run_with_open_children_is_left_alone, "A-205")
+COMMAND_TEST(reset, a_run_with_open_children_is_left_alone, "A-205")
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     struct reset reset;
     grow_child_tree(fixture);
     expect_refused(fixture, 10, "Can not reset workflow with pending child workflows");
@@ -332,9 +322,8 @@ TEST(reset, a_run_with_open_children_is_left_alone, "A-205")
     EXPECT_EQ(map64_count(fixture_run(fixture)->children), 0);
 }
 
-TEST(reset, a_signal_on_its_way_to_another_workflow_is_sent_again)
+COMMAND_TEST(reset, a_signal_on_its_way_to_another_workflow_is_sent_again)
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     struct reset reset;
     grow_child_tree(fixture);
     EXPECT_OK(fixture_step(fixture, refuse_child, NULL)); /* a decision follows */
@@ -350,9 +339,8 @@ TEST(reset, a_signal_on_its_way_to_another_workflow_is_sent_again)
 }
 
 /* The end of the old one stands behind the start of the new one, here in a batch of its own. */
-TEST(reset, a_name_that_is_used_again_is_known_across_batches)
+COMMAND_TEST(reset, a_name_that_is_used_again_is_known_across_batches)
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     fixture_begin(fixture);
     EXPECT(fixture_poll_decision(fixture));
     EXPECT_OK(fixture_complete(fixture, fixture_timer(fixture, "t", 2)));
@@ -382,9 +370,8 @@ refresh(void *context, struct step *step)
     return command_refresh(step);
 }
 
-TEST(refresh, tasks_and_the_wake_up_timer_come_again_and_no_event_does, "A-210")
+COMMAND_TEST(refresh, tasks_and_the_wake_up_timer_come_again_and_no_event_does, "A-210")
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     fixture_begin(fixture);
     EXPECT(fixture_poll_decision(fixture));
     EXPECT_OK(fixture_complete(fixture, activity(fixture, "a")));
@@ -404,9 +391,8 @@ TEST(refresh, tasks_and_the_wake_up_timer_come_again_and_no_event_does, "A-210")
     EXPECT_EQ(fixture->tasks.count, 0);
 }
 
-TEST(refresh, what_is_for_other_workflows_is_sent_again, "A-210")
+COMMAND_TEST(refresh, what_is_for_other_workflows_is_sent_again, "A-210")
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     grow_child_tree(fixture);
     size_t rows = fixture->tasks.count;
     uint64_t before = fixture->ids.next;

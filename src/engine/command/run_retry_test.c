@@ -43,9 +43,8 @@ wait_of(struct fixture *fixture)
     return (fixture_run(fixture)->core->execution_time - fixture->context.now) / SECOND;
 }
 
-TEST(run_retry, a_failed_run_is_tried_again_until_it_completes, "A-190", "A-191", "A-195")
+COMMAND_TEST(run_retry, a_failed_run_is_tried_again_until_it_completes, "A-190", "A-191", "A-195")
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     EXPECT_OK(fixture_start(fixture, retry_request(fixture, 10, 0)));
     const int64_t waits[] = {1, 2, 4, 8, 10, 10};
     for (int i = 0; i < 6; i++) {
@@ -66,9 +65,8 @@ TEST(run_retry, a_failed_run_is_tried_again_until_it_completes, "A-190", "A-191"
                             "DecisionTaskCompleted WorkflowExecutionCompleted");
 }
 
-TEST(run_retry, attempts_are_counted_with_the_first_one, "A-192")
+COMMAND_TEST(run_retry, attempts_are_counted_with_the_first_one, "A-192")
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     EXPECT_OK(fixture_start(fixture, retry_request(fixture, 3, 0)));
     for (int i = 0; i < 3; i++) {
         EXPECT_EQ(fixture->run_count, (size_t)i + 1);
@@ -80,9 +78,8 @@ TEST(run_retry, attempts_are_counted_with_the_first_one, "A-192")
                             "DecisionTaskCompleted WorkflowExecutionFailed");
 }
 
-TEST(run_retry, a_final_reason_is_not_tried_again, "A-192")
+COMMAND_TEST(run_retry, a_final_reason_is_not_tried_again, "A-192")
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     EXPECT_OK(fixture_start(fixture, retry_request(fixture, 3, 0)));
     decide(fixture, fixture_fail_run(fixture, "final"));
     EXPECT_EQ(fixture->run_count, 1);
@@ -90,9 +87,8 @@ TEST(run_retry, a_final_reason_is_not_tried_again, "A-192")
 }
 
 /* The first attempt has its whole time; the next ones end where the policy ends. */
-TEST(run_retry, a_run_that_times_out_is_tried_again_until_the_policy_expires, "A-193")
+COMMAND_TEST(run_retry, a_run_that_times_out_is_tried_again_until_the_policy_expires, "A-193")
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     API(StartWorkflowExecutionRequest) *request = retry_request(fixture, 0, 30);
     request->execution_start_to_close_timeout = fixture_duration(fixture, 20);
     EXPECT_OK(fixture_start(fixture, request));
@@ -110,9 +106,8 @@ TEST(run_retry, a_run_that_times_out_is_tried_again_until_the_policy_expires, "A
                    "WorkflowExecutionStarted DecisionTaskScheduled WorkflowExecutionTimedOut");
 }
 
-TEST(run_retry, the_first_attempt_may_outlast_the_policy, "A-193")
+COMMAND_TEST(run_retry, the_first_attempt_may_outlast_the_policy, "A-193")
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     EXPECT_OK(fixture_start(fixture, retry_request(fixture, 0, 30)));
     EXPECT_EQ(fixture_run(fixture)->core->timeout_time - fixture->context.now, 100 * SECOND);
     fixture_advance(fixture, 100);
@@ -120,18 +115,16 @@ TEST(run_retry, the_first_attempt_may_outlast_the_policy, "A-193")
     EXPECT(!run_is_open(fixture_run(fixture)));
 }
 
-TEST(run_retry, a_cancelled_run_is_not_tried_again, "A-190")
+COMMAND_TEST(run_retry, a_cancelled_run_is_not_tried_again, "A-190")
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     EXPECT_OK(fixture_start(fixture, retry_request(fixture, 3, 0)));
     EXPECT_OK(fixture_request_cancel(fixture, "please"));
     decide(fixture, fixture_fail_run(fixture, "broken"));
     EXPECT_EQ(fixture->run_count, 1);
 }
 
-TEST(run_retry, retries_go_before_the_schedule, "A-194")
+COMMAND_TEST(run_retry, retries_go_before_the_schedule, "A-194")
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     API(StartWorkflowExecutionRequest) *request = retry_request(fixture, 2, 0);
     request->cron_schedule = "@every 60s";
     EXPECT_OK(fixture_start(fixture, request));
@@ -149,9 +142,8 @@ TEST(run_retry, retries_go_before_the_schedule, "A-194")
     EXPECT_EQ(first_event(fixture)->initiator, CRON);
 }
 
-TEST(run_retry, what_a_run_was_started_with_survives_compacting)
+COMMAND_TEST(run_retry, what_a_run_was_started_with_survives_compacting)
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     EXPECT_OK(fixture_start(fixture, retry_request(fixture, 3, 0)));
     EXPECT(fixture_poll_decision(fixture));
     const void *before = fixture_run(fixture)->birth;

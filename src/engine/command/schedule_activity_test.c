@@ -15,9 +15,8 @@ scheduled(const struct fixture *fixture)
         ->activity_task_scheduled_event_attributes;
 }
 
-TEST(schedule_activity, the_event_says_all_that_was_asked_for, "A-096", "A-249")
+COMMAND_TEST(schedule_activity, the_event_says_all_that_was_asked_for, "A-096", "A-249")
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     API(Decision) *decision = retried_activity_decision(fixture, "a", 3, 0);
     API(ScheduleActivityTaskDecisionAttributes) *attributes = activity_attributes(decision);
     attributes->task_list = API_NEW(fixture->arena, task_list, .name = "other",
@@ -99,9 +98,8 @@ TEST(schedule_activity, the_list_keeps_its_kind_but_for_the_own_one_of_the_run, 
     }
 }
 
-TEST(schedule_activity, without_a_list_it_goes_to_that_of_the_run)
+COMMAND_TEST(schedule_activity, without_a_list_it_goes_to_that_of_the_run)
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     calls_begin(fixture, activity_decision(fixture, "a", (struct activity_timeouts){10}));
     EXPECT_TEXT(scheduled(fixture)->task_list->name, "list");
     const STORED(TransferRow) *task =
@@ -194,10 +192,9 @@ TEST(schedule_activity, a_retry_policy_stretches_the_timeouts, "A-098")
     }
 }
 
-TEST(schedule_activity, an_id_that_is_pending_is_refused_and_one_that_is_over_is_not, "A-099",
-     "A-075")
+COMMAND_TEST(schedule_activity, an_id_that_is_pending_is_refused_and_one_that_is_over_is_not,
+             "A-099", "A-075")
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     calls_begin(fixture, activity_decision(fixture, "a", (struct activity_timeouts){10}),
                 activity_decision(fixture, "b", (struct activity_timeouts){10}),
                 activity_decision(fixture, "a", (struct activity_timeouts){10}));
@@ -371,9 +368,8 @@ TEST(schedule_activity, another_global_domain_needs_the_same_clusters_and_the_se
     domain_drop(two.alien);
 }
 
-TEST(schedule_activity, too_many_pending_fail_the_run_where_that_is_asked_for, "A-121")
+COMMAND_TEST(schedule_activity, too_many_pending_fail_the_run_where_that_is_asked_for, "A-121")
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     fixture_configure(fixture, "limit.pendingActivityCount.enabled: [{value: true}]\n"
                                "limit.pendingActivityCount.error: [{value: 2}]\n");
     calls_begin(fixture, activity_decision(fixture, "a", (struct activity_timeouts){10}),
@@ -385,9 +381,8 @@ TEST(schedule_activity, too_many_pending_fail_the_run_where_that_is_asked_for, "
     EXPECT_TEXT(failure->reason, "PENDING_ACTIVITY_EXCEEDS_LIMIT");
 }
 
-TEST(schedule_activity, an_input_over_the_limit_fails_the_run, "A-251")
+COMMAND_TEST(schedule_activity, an_input_over_the_limit_fails_the_run, "A-251")
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     fixture_configure(fixture, "limit.blobSize.error: [{value: 4}]\n");
     calls_begin(fixture, activity_decision(fixture, "a", (struct activity_timeouts){10}));
     const API(Failure) *failure = calls_find_event(fixture, EVENT_KIND(WORKFLOW_EXECUTION_FAILED))

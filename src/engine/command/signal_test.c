@@ -26,9 +26,8 @@ end_run(struct fixture *fixture, API(Decision) *how)
     EXPECT_OK(fixture_complete(fixture, how));
 }
 
-TEST(signal, a_signal_is_written_and_schedules_a_decision, "A-129")
+COMMAND_TEST_IN(signal, a_signal_is_written_and_schedules_a_decision, waiting_run(), "A-129")
 {
-    scoped(fixture_drop) struct fixture *fixture = waiting_run();
     EXPECT_OK(fixture_signal(fixture, "go", "r1"));
     EXPECT_HISTORY(fixture, FIRST_FOUR " WorkflowExecutionSignaled DecisionTaskScheduled");
     const API(WorkflowExecutionSignaledEventAttributes) *signal =
@@ -39,18 +38,17 @@ TEST(signal, a_signal_is_written_and_schedules_a_decision, "A-129")
     EXPECT_TEXT(signal->request_id, "r1");
 }
 
-TEST(signal, without_a_run_or_after_its_end_it_is_refused, "A-130")
+COMMAND_TEST(signal, without_a_run_or_after_its_end_it_is_refused, "A-130")
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     EXPECT_KIND(fixture_signal(fixture, "go", ""), ERR_ENTITY_NOT_EXISTS);
     fixture_begin(fixture);
     end_run(fixture, fixture_complete_run(fixture));
     EXPECT_KIND(fixture_signal(fixture, "go", ""), ERR_ALREADY_COMPLETED);
 }
 
-TEST(signal, the_same_request_twice_is_one_event_also_after_the_end, "A-131")
+COMMAND_TEST_IN(signal, the_same_request_twice_is_one_event_also_after_the_end, waiting_run(),
+                "A-131")
 {
-    scoped(fixture_drop) struct fixture *fixture = waiting_run();
     EXPECT_OK(fixture_signal(fixture, "go", "r1"));
     EXPECT_OK(fixture_signal(fixture, "go", "r1"));
     EXPECT_HISTORY(fixture, FIRST_FOUR " WorkflowExecutionSignaled DecisionTaskScheduled");
@@ -59,9 +57,8 @@ TEST(signal, the_same_request_twice_is_one_event_also_after_the_end, "A-131")
     EXPECT_KIND(fixture_signal(fixture, "go", "r2"), ERR_ALREADY_COMPLETED);
 }
 
-TEST(signal, signals_keep_their_order_and_share_a_decision, "A-133")
+COMMAND_TEST_IN(signal, signals_keep_their_order_and_share_a_decision, waiting_run(), "A-133")
 {
-    scoped(fixture_drop) struct fixture *fixture = waiting_run();
     EXPECT_OK(fixture_signal(fixture, "one", ""));
     EXPECT_OK(fixture_signal(fixture, "two", ""));
     EXPECT(fixture_poll_decision(fixture));
@@ -82,9 +79,8 @@ TEST(signal, signals_keep_their_order_and_share_a_decision, "A-133")
                     wanted[i].name);
 }
 
-TEST(signal, a_run_takes_so_many_signals_and_no_more, "A-134")
+COMMAND_TEST(signal, a_run_takes_so_many_signals_and_no_more, "A-134")
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     fixture_configure(fixture, "history.maximumSignalsPerExecution: [{value: 3}]\n");
     fixture_begin(fixture);
     for (int i = 0; i < 3; i++)
@@ -96,9 +92,9 @@ TEST(signal, a_run_takes_so_many_signals_and_no_more, "A-134")
                 ERR_LIMIT_EXCEEDED);
 }
 
-TEST(signal, a_deprecated_domain_takes_no_signal_but_a_termination, "A-136", "A-197")
+COMMAND_TEST_IN(signal, a_deprecated_domain_takes_no_signal_but_a_termination, waiting_run(),
+                "A-136", "A-197")
 {
-    scoped(fixture_drop) struct fixture *fixture = waiting_run();
     STORED(DomainRecord) *record = fixture_domain_record(fixture);
     record->domain->status = API_VALUE(DOMAIN_STATUS__DOMAIN_STATUS_DEPRECATED);
     fixture_set_domain(fixture, record);
@@ -108,9 +104,8 @@ TEST(signal, a_deprecated_domain_takes_no_signal_but_a_termination, "A-136", "A-
     EXPECT_OK(fixture_terminate(fixture));
 }
 
-TEST(signal, a_signal_while_the_last_decision_is_made_is_not_lost, "A-137")
+COMMAND_TEST(signal, a_signal_while_the_last_decision_is_made_is_not_lost, "A-137")
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     fixture_begin(fixture);
     EXPECT(fixture_poll_decision(fixture));
     EXPECT_OK(fixture_signal(fixture, "late", ""));
@@ -122,18 +117,16 @@ TEST(signal, a_signal_while_the_last_decision_is_made_is_not_lost, "A-137")
 
 /* ---- signal with start ---- */
 
-TEST(signal_with_start, an_open_run_is_signalled, "A-138")
+COMMAND_TEST_IN(signal_with_start, an_open_run_is_signalled, waiting_run(), "A-138")
 {
-    scoped(fixture_drop) struct fixture *fixture = waiting_run();
     EXPECT_OK(fixture_signal_with_start(fixture, fixture_start_request(fixture), "go"));
     EXPECT_TEXT(fixture->started.run_id, fixture_run(fixture)->core->run_id);
     EXPECT(!fixture->started.is_new);
     EXPECT_HISTORY(fixture, FIRST_FOUR " WorkflowExecutionSignaled DecisionTaskScheduled");
 }
 
-TEST(signal_with_start, without_an_open_run_one_begins_with_the_signal, "A-139")
+COMMAND_TEST(signal_with_start, without_an_open_run_one_begins_with_the_signal, "A-139")
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     API(StartWorkflowExecutionRequest) *request = fixture_start_request(fixture);
     request->header = API_NEW(fixture->arena, header);
     for (int i = 0; i < 2; i++) {
@@ -149,9 +142,8 @@ TEST(signal_with_start, without_an_open_run_one_begins_with_the_signal, "A-139")
     EXPECT_EQ(fixture->run_count, 2);
 }
 
-TEST(signal_with_start, a_delayed_run_begins_with_the_signal_and_waits, "A-041")
+COMMAND_TEST(signal_with_start, a_delayed_run_begins_with_the_signal_and_waits, "A-041")
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     API(StartWorkflowExecutionRequest) *request = fixture_start_request(fixture);
     request->delay_start = fixture_duration(fixture, 10);
     EXPECT_OK(fixture_signal_with_start(fixture, request, "go"));
@@ -161,9 +153,8 @@ TEST(signal_with_start, a_delayed_run_begins_with_the_signal_and_waits, "A-041")
                    "WorkflowExecutionStarted WorkflowExecutionSignaled DecisionTaskScheduled");
 }
 
-TEST(signal_with_start, after_a_completed_run_the_policy_decides, "A-140")
+COMMAND_TEST(signal_with_start, after_a_completed_run_the_policy_decides, "A-140")
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     fixture_begin(fixture);
     end_run(fixture, fixture_complete_run(fixture));
     API(StartWorkflowExecutionRequest) *request = fixture_start_request(fixture);
@@ -182,9 +173,9 @@ TEST(signal_with_start, after_a_completed_run_the_policy_decides, "A-140")
     EXPECT(fixture->started.is_new);
 }
 
-TEST(signal_with_start, terminate_if_running_ends_the_open_run_first, "A-141")
+COMMAND_TEST_IN(signal_with_start, terminate_if_running_ends_the_open_run_first, waiting_run(),
+                "A-141")
 {
-    scoped(fixture_drop) struct fixture *fixture = waiting_run();
     API(StartWorkflowExecutionRequest) *request = fixture_start_request(fixture);
     request->workflow_id_reuse_policy = POLICY(TERMINATE_IF_RUNNING);
     EXPECT_OK(fixture_signal_with_start(fixture, request, "go"));
@@ -197,9 +188,8 @@ TEST(signal_with_start, terminate_if_running_ends_the_open_run_first, "A-141")
         "TerminateIfRunning Policy");
 }
 
-TEST(signal_with_start, a_repeat_changes_nothing_while_open_and_after, "A-142")
+COMMAND_TEST(signal_with_start, a_repeat_changes_nothing_while_open_and_after, "A-142")
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     API(StartWorkflowExecutionRequest) *request = fixture_start_request(fixture);
     EXPECT_OK(fixture_signal_with_start(fixture, request, "go"));
     const char *run_id = fixture->started.run_id;
@@ -222,9 +212,8 @@ TEST(signal_with_start, a_repeat_changes_nothing_while_open_and_after, "A-142")
 
 /* ---- cancel ---- */
 
-TEST(request_cancel, the_run_is_told_and_may_close_as_canceled, "A-150")
+COMMAND_TEST_IN(request_cancel, the_run_is_told_and_may_close_as_canceled, waiting_run(), "A-150")
 {
-    scoped(fixture_drop) struct fixture *fixture = waiting_run();
     EXPECT_OK(fixture_request_cancel(fixture, "c1"));
     EXPECT_HISTORY(fixture, FIRST_FOUR " WorkflowExecutionCancelRequested DecisionTaskScheduled");
     const API(WorkflowExecutionCancelRequestedEventAttributes) *asked =
@@ -239,9 +228,8 @@ TEST(request_cancel, the_run_is_told_and_may_close_as_canceled, "A-150")
     EXPECT_EQ(canceled->decision_task_completed_event_id, 8);
 }
 
-TEST(request_cancel, a_second_one_is_refused_a_repeat_is_not, "A-151")
+COMMAND_TEST_IN(request_cancel, a_second_one_is_refused_a_repeat_is_not, waiting_run(), "A-151")
 {
-    scoped(fixture_drop) struct fixture *fixture = waiting_run();
     EXPECT_OK(fixture_request_cancel(fixture, "c1"));
     EXPECT_OK(fixture_request_cancel(fixture, "c1"));
     struct error *refusal = fixture_request_cancel(fixture, "c2");
@@ -251,9 +239,9 @@ TEST(request_cancel, a_second_one_is_refused_a_repeat_is_not, "A-151")
     EXPECT_HISTORY(fixture, FIRST_FOUR " WorkflowExecutionCancelRequested DecisionTaskScheduled");
 }
 
-TEST(request_cancel, after_the_end_only_the_request_that_ended_it_is_fine, "A-152")
+COMMAND_TEST_IN(request_cancel, after_the_end_only_the_request_that_ended_it_is_fine, waiting_run(),
+                "A-152")
 {
-    scoped(fixture_drop) struct fixture *fixture = waiting_run();
     EXPECT_OK(fixture_request_cancel(fixture, "c1"));
     end_run(fixture, fixture_cancel_run(fixture));
     EXPECT_OK(fixture_request_cancel(fixture, "c1"));
@@ -279,9 +267,8 @@ decide_in_chain(void *context, struct step *step)
                                 : command_terminate(step, call->terminate);
 }
 
-TEST(request_cancel, of_another_chain_of_runs_it_does_not_exist, "A-155")
+COMMAND_TEST(request_cancel, of_another_chain_of_runs_it_does_not_exist, "A-155")
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     fixture_begin(fixture);
     end_run(fixture, fixture_continue_as_new(fixture));
     EXPECT_EQ(fixture->run_count, 2);
@@ -303,9 +290,8 @@ TEST(request_cancel, of_another_chain_of_runs_it_does_not_exist, "A-155")
     EXPECT(!run_is_open(fixture_run(fixture)));
 }
 
-TEST(request_cancel, a_delayed_run_is_told_at_once)
+COMMAND_TEST(request_cancel, a_delayed_run_is_told_at_once)
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     API(StartWorkflowExecutionRequest) *request = fixture_start_request(fixture);
     request->delay_start = fixture_duration(fixture, 10);
     EXPECT_OK(fixture_start(fixture, request));

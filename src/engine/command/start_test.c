@@ -24,9 +24,8 @@ close_run(struct fixture *fixture, API(Decision) *how)
     EXPECT_OK(fixture_complete(fixture, how));
 }
 
-TEST(start, a_plain_start_writes_two_events, "A-029")
+COMMAND_TEST(start, a_plain_start_writes_two_events, "A-029")
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     fixture_begin(fixture);
     EXPECT_HISTORY(fixture, FIRST_TWO);
     EXPECT_EQ(fixture_event(fixture, 2)->decision_task_scheduled_event_attributes->attempt, 0);
@@ -36,9 +35,8 @@ TEST(start, a_plain_start_writes_two_events, "A-029")
               fixture_event_time(fixture_event(fixture, 1)));
 }
 
-TEST(start, every_run_has_a_history_of_its_own)
+COMMAND_TEST(start, every_run_has_a_history_of_its_own)
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     struct uuid run_id;
     for (int i = 0; i < 2; i++) {
         fixture_begin(fixture);
@@ -54,9 +52,8 @@ TEST(start, every_run_has_a_history_of_its_own)
     EXPECT(memcmp(&one.branch, &two.branch, sizeof one.branch) != 0);
 }
 
-TEST(start, the_same_request_twice_starts_one_run, "A-020")
+COMMAND_TEST(start, the_same_request_twice_starts_one_run, "A-020")
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     API(StartWorkflowExecutionRequest) *request = fixture_start_request(fixture);
     EXPECT_OK(fixture_start(fixture, request));
     const char *run_id = fixture->started.run_id;
@@ -66,9 +63,8 @@ TEST(start, the_same_request_twice_starts_one_run, "A-020")
     EXPECT_HISTORY(fixture, FIRST_TWO);
 }
 
-TEST(start, a_repeat_after_the_run_has_completed_still_answers_that_run, "A-027")
+COMMAND_TEST(start, a_repeat_after_the_run_has_completed_still_answers_that_run, "A-027")
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     API(StartWorkflowExecutionRequest) *request = fixture_start_request(fixture);
     request->workflow_id_reuse_policy = POLICY(REJECT_DUPLICATE);
     EXPECT_OK(fixture_start(fixture, request));
@@ -106,9 +102,8 @@ TEST(start, another_request_while_a_run_is_open_is_refused_and_told_which, "A-02
     EXPECT_HISTORY(fixture, FIRST_TWO);
 }
 
-TEST(start, terminate_if_running_ends_the_open_run_and_begins_another_in_one_step, "A-024")
+COMMAND_TEST(start, terminate_if_running_ends_the_open_run_and_begins_another_in_one_step, "A-024")
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     fixture_begin(fixture);
     API(StartWorkflowExecutionRequest) *request = fixture_start_request(fixture);
     request->workflow_id_reuse_policy = POLICY(TERMINATE_IF_RUNNING);
@@ -167,9 +162,8 @@ TEST(start, after_a_close_the_policy_decides, "A-025", "A-026")
     }
 }
 
-TEST(start, a_continued_run_counts_as_one_that_ended_well, "A-025")
+COMMAND_TEST(start, a_continued_run_counts_as_one_that_ended_well, "A-025")
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     fixture_begin(fixture);
     close_run(fixture, fixture_complete_run(fixture));
     fixture->current->close_status = API_VALUE(
@@ -179,9 +173,8 @@ TEST(start, a_continued_run_counts_as_one_that_ended_well, "A-025")
     EXPECT_KIND(fixture_start(fixture, request), ERR_ALREADY_STARTED);
 }
 
-TEST(start, over_a_corrupted_run_any_policy_starts, "A-028")
+COMMAND_TEST(start, over_a_corrupted_run_any_policy_starts, "A-028")
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     fixture_begin(fixture);
     close_run(fixture, fixture_complete_run(fixture));
     fixture->current->state = CADENZA__STORAGE__V1__RUN_STATE__RUN_STATE_CORRUPTED;
@@ -191,9 +184,8 @@ TEST(start, over_a_corrupted_run_any_policy_starts, "A-028")
     EXPECT(fixture->started.is_new);
 }
 
-TEST(start, a_deprecated_domain_takes_no_start, "A-045", "D-025")
+COMMAND_TEST(start, a_deprecated_domain_takes_no_start, "A-045", "D-025")
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     STORED(DomainRecord) *record = fixture_domain_record(fixture);
     record->domain->status = API_VALUE(DOMAIN_STATUS__DOMAIN_STATUS_DEPRECATED);
     fixture_set_domain(fixture, record);
@@ -204,9 +196,8 @@ TEST(start, a_deprecated_domain_takes_no_start, "A-045", "D-025")
 
 /* ---- the first event ---- */
 
-TEST(start, header_fields_are_kept_also_empty_ones, "A-031")
+COMMAND_TEST(start, header_fields_are_kept_also_empty_ones, "A-031")
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     API(StartWorkflowExecutionRequest) *request = fixture_start_request(fixture);
     API(Header__FieldsEntry) *entries[2];
     for (int i = 0; i < 2; i++) {
@@ -226,9 +217,8 @@ TEST(start, header_fields_are_kept_also_empty_ones, "A-031")
     EXPECT_TEXT(fixture_payload_text(fixture, empty), "");
 }
 
-TEST(start, the_first_event_carries_what_the_request_said, "A-032")
+COMMAND_TEST(start, the_first_event_carries_what_the_request_said, "A-032")
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     API(StartWorkflowExecutionRequest) *request = fixture_start_request(fixture);
     request->memo = API_NEW(fixture->arena, memo);
     request->search_attributes = API_NEW(fixture->arena, search_attributes);
@@ -271,9 +261,8 @@ TEST(start, the_decision_timeout_is_lowered_without_an_error, "A-034")
 
 /* ---- the first decision ---- */
 
-TEST(start, a_delayed_run_gets_its_first_decision_at_its_time, "A-040")
+COMMAND_TEST(start, a_delayed_run_gets_its_first_decision_at_its_time, "A-040")
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     API(StartWorkflowExecutionRequest) *request = fixture_start_request(fixture);
     request->delay_start = fixture_duration(fixture, 10);
     EXPECT_OK(fixture_start(fixture, request));
@@ -291,9 +280,8 @@ TEST(start, a_delayed_run_gets_its_first_decision_at_its_time, "A-040")
               110 * FIXTURE_SECOND);
 }
 
-TEST(start, a_signal_before_the_delay_has_passed_schedules_nothing, "A-041")
+COMMAND_TEST(start, a_signal_before_the_delay_has_passed_schedules_nothing, "A-041")
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     API(StartWorkflowExecutionRequest) *request = fixture_start_request(fixture);
     request->delay_start = fixture_duration(fixture, 10);
     EXPECT_OK(fixture_start(fixture, request));
@@ -320,9 +308,8 @@ backoff_of(struct fixture *fixture, int64_t delay, int64_t jitter, int64_t first
     return started_event(fixture)->first_decision_task_backoff->seconds;
 }
 
-TEST(start, the_time_of_the_first_run_overrides_the_delay_unless_it_has_passed, "A-042")
+COMMAND_TEST(start, the_time_of_the_first_run_overrides_the_delay_unless_it_has_passed, "A-042")
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     EXPECT_EQ(backoff_of(fixture, 7, 5, 30), 30);
     EXPECT_EQ(backoff_of(fixture, 7, 0, -30), 7);
     EXPECT_EQ(backoff_of(fixture, 0, 0, 0), 0);
@@ -344,9 +331,8 @@ TEST(start, jitter_adds_up_to_so_many_seconds_to_the_delay, "A-043")
         EXPECT(seen[i]);
 }
 
-TEST(start, retries_expire_counted_from_the_first_decision_in_whole_milliseconds, "A-044")
+COMMAND_TEST(start, retries_expire_counted_from_the_first_decision_in_whole_milliseconds, "A-044")
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     fixture->context.now += 1500400; /* 1.5004 ms */
     API(StartWorkflowExecutionRequest) *request = fixture_start_request(fixture);
     request->delay_start = fixture_duration(fixture, 10);

@@ -37,9 +37,9 @@ reset_stickiness(void *context, struct step *step)
     return command_reset_sticky(step);
 }
 
-TEST(sticky, the_next_decision_goes_where_the_last_completion_said, "A-081")
+COMMAND_TEST_IN(sticky, the_next_decision_goes_where_the_last_completion_said, sticky_run(),
+                "A-081")
 {
-    scoped(fixture_drop) struct fixture *fixture = sticky_run();
     EXPECT_OK(fixture_signal(fixture, "go", ""));
     const STORED(TransferRow) *task = fixture_task(fixture, DECISION);
     EXPECT_TEXT(task->task_list->name, "sticky");
@@ -66,9 +66,9 @@ TEST(sticky, the_next_decision_goes_where_the_last_completion_said, "A-081")
     EXPECT_EQ(fixture->decision.first_event_id, 1);
 }
 
-TEST(sticky, one_that_nobody_took_goes_to_the_normal_list_as_a_first_attempt, "A-091")
+COMMAND_TEST_IN(sticky, one_that_nobody_took_goes_to_the_normal_list_as_a_first_attempt,
+                sticky_run(), "A-091")
 {
-    scoped(fixture_drop) struct fixture *fixture = sticky_run();
     EXPECT_OK(fixture_signal(fixture, "go", ""));
     fixture_advance(fixture, 4);
     EXPECT_HISTORY(fixture, FIRST_FOUR " WorkflowExecutionSignaled DecisionTaskScheduled");
@@ -86,9 +86,9 @@ TEST(sticky, one_that_nobody_took_goes_to_the_normal_list_as_a_first_attempt, "A
     EXPECT(run_has_started_decision(fixture_run(fixture)));
 }
 
-TEST(sticky, after_a_reset_the_timeout_still_comes_and_counts_as_an_attempt, "A-092")
+COMMAND_TEST_IN(sticky, after_a_reset_the_timeout_still_comes_and_counts_as_an_attempt,
+                sticky_run(), "A-092")
 {
-    scoped(fixture_drop) struct fixture *fixture = sticky_run();
     EXPECT_OK(fixture_signal(fixture, "go", ""));
     EXPECT_OK(fixture_step(fixture, reset_stickiness, NULL));
     fixture_advance(fixture, 5);
@@ -98,9 +98,9 @@ TEST(sticky, after_a_reset_the_timeout_still_comes_and_counts_as_an_attempt, "A-
     EXPECT_EQ(fixture->decision.attempt, 1);
 }
 
-TEST(sticky, a_reset_gives_the_next_poll_the_whole_history_and_a_closed_run_refuses_it, "A-093")
+COMMAND_TEST_IN(sticky, a_reset_gives_the_next_poll_the_whole_history_and_a_closed_run_refuses_it,
+                sticky_run(), "A-093")
 {
-    scoped(fixture_drop) struct fixture *fixture = sticky_run();
     EXPECT_OK(fixture_signal(fixture, "go", ""));
     EXPECT_OK(fixture_step(fixture, reset_stickiness, NULL));
     EXPECT(fixture_poll_decision(fixture));
@@ -125,9 +125,9 @@ TEST(sticky, a_list_that_is_too_old_is_forgotten_at_the_next_schedule, "A-094")
     }
 }
 
-TEST(sticky, after_a_sticky_timeout_failures_count_from_the_start, "A-091", "A-095")
+COMMAND_TEST_IN(sticky, after_a_sticky_timeout_failures_count_from_the_start, sticky_run(), "A-091",
+                "A-095")
 {
-    scoped(fixture_drop) struct fixture *fixture = sticky_run();
     EXPECT_OK(fixture_signal(fixture, "go", ""));
     fixture_advance(fixture, 5);
     for (int round = 0; round < 2; round++) {
@@ -140,9 +140,8 @@ TEST(sticky, after_a_sticky_timeout_failures_count_from_the_start, "A-091", "A-0
     }
 }
 
-TEST(sticky, a_failed_decision_ends_stickiness)
+COMMAND_TEST_IN(sticky, a_failed_decision_ends_stickiness, sticky_run())
 {
-    scoped(fixture_drop) struct fixture *fixture = sticky_run();
     EXPECT_OK(fixture_signal(fixture, "go", ""));
     EXPECT(fixture_poll_decision(fixture));
     EXPECT_OK(fixture_fail_decision(fixture));
@@ -150,9 +149,8 @@ TEST(sticky, a_failed_decision_ends_stickiness)
     EXPECT_TEXT(fixture_task(fixture, DECISION)->task_list->name, "list");
 }
 
-TEST(sticky, a_relayed_decision_has_no_sticky_timeout)
+COMMAND_TEST(sticky, a_relayed_decision_has_no_sticky_timeout)
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     fixture_begin(fixture);
     EXPECT(fixture_poll_decision(fixture));
     complete_sticky(fixture, true);
@@ -219,9 +217,10 @@ TEST(sticky, a_decision_on_a_list_that_the_run_does_not_know_is_sent_to_its_own)
 }
 
 /* The worker may be one of a time before: the workflow was elsewhere meanwhile. */
-TEST(sticky, a_decision_on_the_sticky_list_goes_to_the_runs_own_when_the_run_changes_hands)
+COMMAND_TEST_IN(sticky,
+                a_decision_on_the_sticky_list_goes_to_the_runs_own_when_the_run_changes_hands,
+                sticky_run())
 {
-    scoped(fixture_drop) struct fixture *fixture = sticky_run();
     EXPECT_OK(fixture_signal(fixture, "go", ""));
     EXPECT_OK(fixture_step(fixture, refresh, NULL)); /* that alone changes nothing */
     EXPECT_TEXT(fixture_task(fixture, DECISION)->task_list->name, "sticky");

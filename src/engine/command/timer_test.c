@@ -41,9 +41,8 @@ TEST(timer, no_time_at_all_is_refused, "A-125", "A-075")
                          "TimerId is not set on decision.");
 }
 
-TEST(timer, an_id_that_is_pending_is_refused_and_one_that_fired_is_not, "A-126", "A-075")
+COMMAND_TEST(timer, an_id_that_is_pending_is_refused_and_one_that_fired_is_not, "A-126", "A-075")
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     calls_begin(fixture, fixture_timer(fixture, "t", 5), fixture_timer(fixture, "t", 6));
     calls_expect_refused(fixture, FAILED_CAUSE(START_TIMER_DUPLICATE_ID), "");
     EXPECT(fixture_poll_decision(fixture));
@@ -54,9 +53,8 @@ TEST(timer, an_id_that_is_pending_is_refused_and_one_that_fired_is_not, "A-126",
     EXPECT(run_find_timer(fixture_run(fixture), "t") != NULL);
 }
 
-TEST(timer, one_that_was_cancelled_never_fires, "A-127", "A-128")
+COMMAND_TEST(timer, one_that_was_cancelled_never_fires, "A-127", "A-128")
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     calls_begin(fixture, fixture_timer(fixture, "t", 20));
     EXPECT_OK(fixture_signal(fixture, "go", ""));
     EXPECT(fixture_poll_decision(fixture));
@@ -71,9 +69,8 @@ TEST(timer, one_that_was_cancelled_never_fires, "A-127", "A-128")
     EXPECT_EQ(fixture_run(fixture)->core->next_event_id, next_event_id);
 }
 
-TEST(timer, an_unknown_one_cannot_be_cancelled_and_the_run_goes_on, "A-127")
+COMMAND_TEST(timer, an_unknown_one_cannot_be_cancelled_and_the_run_goes_on, "A-127")
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     calls_begin(fixture, cancel_timer_decision(fixture, "t"), fixture_marker(fixture, "on"));
     EXPECT_HISTORY(fixture, "WorkflowExecutionStarted DecisionTaskScheduled DecisionTaskStarted "
                             "DecisionTaskCompleted CancelTimerFailed MarkerRecorded");
@@ -88,9 +85,9 @@ TEST(timer, an_unknown_one_cannot_be_cancelled_and_the_run_goes_on, "A-127")
 }
 
 /* It fires while the worker decides to cancel it: nobody has seen that, so it never happened. */
-TEST(timer, one_that_fired_behind_the_decision_that_cancels_it_did_not_fire, "A-088", "A-128")
+COMMAND_TEST(timer, one_that_fired_behind_the_decision_that_cancels_it_did_not_fire, "A-088",
+             "A-128")
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     calls_begin(fixture, fixture_timer(fixture, "t", 4), fixture_timer(fixture, "u", 4));
     EXPECT_OK(fixture_signal(fixture, "go", ""));
     EXPECT(fixture_poll_decision(fixture));
@@ -108,9 +105,8 @@ TEST(timer, one_that_fired_behind_the_decision_that_cancels_it_did_not_fire, "A-
 }
 
 /* The list that cancels it is bad: then it has fired after all. */
-TEST(timer, a_list_that_is_taken_back_leaves_the_fired_timer_fired, "A-088")
+COMMAND_TEST(timer, a_list_that_is_taken_back_leaves_the_fired_timer_fired, "A-088")
 {
-    scoped(fixture_drop) struct fixture *fixture = fixture_new();
     calls_begin(fixture, fixture_timer(fixture, "t", 4));
     EXPECT_OK(fixture_signal(fixture, "go", ""));
     EXPECT(fixture_poll_decision(fixture));

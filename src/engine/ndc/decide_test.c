@@ -43,9 +43,8 @@ accept(const struct run_branches *local, struct replicated_batch batch, uint8_t 
 }
 
 /* A (1), B (2) and C (3): B and C have (2,1)(3,2) when the domain fails over to C. */
-TEST(ndc_decide, three_clusters_diverge_and_see_the_same_tree)
+ARENA_TEST(ndc_decide, three_clusters_diverge_and_see_the_same_tree)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct versions both = VERSIONS({2, 1}, {3, 2});
     struct versions of_b = VERSIONS({2, 1}, {4, 2}), of_c = VERSIONS({2, 1}, {3, 2}, {4, 3});
     struct run_branches start = run_of(both, arena);
@@ -73,9 +72,8 @@ TEST(ndc_decide, three_clusters_diverge_and_see_the_same_tree)
     expect_place(&in_c, from_b, BATCH_IS_KNOWN, 1, ITEM(4, 2));
 }
 
-TEST(ndc_decide, a_batch_goes_behind_the_last_event)
+ARENA_TEST(ndc_decide, a_batch_goes_behind_the_last_event)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct run_branches local = run_of(VERSIONS({3, 1}), arena);
     expect_place(&local, batch_of(VERSIONS({5, 1}), 4, 5), BATCH_EXTENDS, 0, ITEM(3, 1));
     expect_place(&local, batch_of(VERSIONS({3, 1}, {4, 2}), 4, 4), BATCH_EXTENDS, 0, ITEM(3, 1));
@@ -87,9 +85,8 @@ TEST(ndc_decide, a_batch_goes_behind_the_last_event)
     EXPECT_TEXT(sample_branches(&local, arena), "(4,1)(5,2)");
 }
 
-TEST(ndc_decide, what_is_there_is_a_duplicate)
+ARENA_TEST(ndc_decide, what_is_there_is_a_duplicate)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct run_branches local = run_of(VERSIONS({3, 1}, {7, 2}), arena);
     expect_place(&local, batch_of(VERSIONS({2, 1}), 1, 2), BATCH_IS_KNOWN, 0, ITEM(2, 1));
     expect_place(&local, batch_of(VERSIONS({3, 1}, {5, 2}), 4, 5), BATCH_IS_KNOWN, 0, ITEM(5, 2));
@@ -99,9 +96,8 @@ TEST(ndc_decide, what_is_there_is_a_duplicate)
                  ITEM(6, 2));
 }
 
-TEST(ndc_decide, a_gap_names_what_is_to_be_fetched)
+ARENA_TEST(ndc_decide, a_gap_names_what_is_to_be_fetched)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct run_branches none = {0}, local = run_of(VERSIONS({3, 1}, {5, 2}), arena);
     struct replicated_batch batch = batch_of(VERSIONS({3, 1}, {6, 2}, {9, 3}), 8, 9);
     expect_place(&local, batch, BATCH_LACKS_EVENTS, 0, ITEM(5, 2));
@@ -114,9 +110,8 @@ TEST(ndc_decide, a_gap_names_what_is_to_be_fetched)
     EXPECT(version_item_equal(batch_decide(&local, &batch).end, ITEM(7, 3)));
 }
 
-TEST(ndc_decide, a_run_begins_with_its_first_event_or_with_a_reset)
+ARENA_TEST(ndc_decide, a_run_begins_with_its_first_event_or_with_a_reset)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct run_branches none = {0};
     expect_place(&none, batch_of(VERSIONS({2, 1}), 1, 2), BATCH_BEGINS, 0, ITEM(0, 0));
     struct run_branches begun = accept(&none, batch_of(VERSIONS({2, 1}, {9, 2}), 1, 2), 'a', arena);
@@ -129,9 +124,8 @@ TEST(ndc_decide, a_run_begins_with_its_first_event_or_with_a_reset)
 }
 
 /* A branch that is not the current one grows, until its version is higher. */
-TEST(ndc_decide, the_branch_that_a_batch_is_of_gets_it)
+ARENA_TEST(ndc_decide, the_branch_that_a_batch_is_of_gets_it)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct run_branches local = run_of(VERSIONS({2, 1}, {4, 2}), arena);
     local = accept(&local, batch_of(VERSIONS({2, 1}, {3, 2}, {4, 3}), 4, 4), 'c', arena);
     struct replicated_batch old = batch_of(VERSIONS({2, 1}, {6, 2}), 5, 6);
@@ -151,9 +145,8 @@ TEST(ndc_decide, the_branch_that_a_batch_is_of_gets_it)
                 "(2,1)(6,2)(7,12) | (2,1)(3,2)(4,3) | (2,1)(3,2)(5,11)");
 }
 
-TEST(ndc_decide, a_batch_that_no_cluster_can_have_sent_is_wrong)
+ARENA_TEST(ndc_decide, a_batch_that_no_cluster_can_have_sent_is_wrong)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct run_branches local = run_of(VERSIONS({3, 1}, {5, 2}), arena);
     struct version_item none = {0};
     struct replicated_batch batch = batch_of(VERSIONS({8, 7}), 6, 8);
@@ -184,9 +177,8 @@ event_of(int64_t id, int64_t version, struct arena *arena)
     return API_NEW(arena, history_event, .event_id = id, .version = version);
 }
 
-TEST(ndc_decide, the_events_of_a_batch_follow_each_other_in_one_version)
+ARENA_TEST(ndc_decide, the_events_of_a_batch_follow_each_other_in_one_version)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct versions versions = VERSIONS({3, 1}, {5, 2});
     struct replicated_batch batch;
     API(HistoryEvent) *good[] = {event_of(4, 2, arena), event_of(5, 2, arena)};
@@ -202,9 +194,8 @@ TEST(ndc_decide, the_events_of_a_batch_follow_each_other_in_one_version)
     EXPECT_KIND(replicated_batch_read(other, 1, versions, arena, &batch), ERR_BAD_REQUEST);
 }
 
-TEST(ndc_decide, a_reset_is_known_by_its_first_event)
+ARENA_TEST(ndc_decide, a_reset_is_known_by_its_first_event)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct versions versions = VERSIONS({10, 21}, {11, 22});
     API(HistoryEvent) *event = event_of(11, 22, arena);
     API(DecisionTaskFailedEventAttributes) *failed =
@@ -230,9 +221,8 @@ expect_activity(const struct run_branches *local, struct versions versions, int6
     EXPECT(place == ACTIVITY_IS_WRONG || version_item_equal(found, base));
 }
 
-TEST(ndc_decide, the_state_of_an_activity_fits_where_its_schedule_event_is)
+ARENA_TEST(ndc_decide, the_state_of_an_activity_fits_where_its_schedule_event_is)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct run_branches local = run_of(VERSIONS({3, 1}, {6, 2}), arena);
     expect_activity(&local, VERSIONS({3, 1}, {5, 2}), 5, ACTIVITY_FITS, ITEM(5, 2));
     expect_activity(&local, VERSIONS({3, 1}, {6, 2}, {9, 3}), 6, ACTIVITY_FITS, ITEM(6, 2));

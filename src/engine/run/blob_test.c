@@ -22,9 +22,8 @@ expect_kept(API(HistoryEvent) *event, struct arena *arena)
         TEST_FAIL("%s is not what it was", event_name(event->attributes_case));
 }
 
-TEST(blob, an_event_as_a_run_keeps_it_reaches_another_cluster_unchanged)
+ARENA_TEST(blob, an_event_as_a_run_keeps_it_reaches_another_cluster_unchanged)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct sample sample = {.arena = arena, .is_wild = true};
     random_seed(&sample.random, test_seed(0));
     for (unsigned i = 0; i < 200; i++) {
@@ -36,9 +35,8 @@ TEST(blob, an_event_as_a_run_keeps_it_reaches_another_cluster_unchanged)
 }
 
 /* What a client sends goes into events as it is. */
-TEST(blob, a_number_of_an_enum_is_kept_or_was_none)
+ARENA_TEST(blob, a_number_of_an_enum_is_kept_or_was_none)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct sample sample = {.arena = arena, .fill = 100};
     random_seed(&sample.random, test_seed(0));
     static const int numbers[] = {-1, INT32_MIN, 0, 1, 77, INT32_MAX};

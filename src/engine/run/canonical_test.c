@@ -28,9 +28,8 @@ new_header(struct arena *arena, const char *const *keys, size_t count)
     return header;
 }
 
-TEST(canonical, durations_become_whole_seconds_and_the_callers_stay_as_they_are)
+ARENA_TEST(canonical, durations_become_whole_seconds_and_the_callers_stay_as_they_are)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     API(HistoryEvent) *event = new_event(arena, EVENT_KIND(DECISION_TASK_SCHEDULED));
     GOOGLE(Duration) *given = presence_make_duration_nanoseconds(arena, 2999999999);
     event->decision_task_scheduled_event_attributes->start_to_close_timeout = given;
@@ -42,9 +41,8 @@ TEST(canonical, durations_become_whole_seconds_and_the_callers_stay_as_they_are)
     EXPECT_EQ(given->nanos, 999999999);
 }
 
-TEST(canonical, timeouts_fit_into_32_bits_but_a_timer_may_be_longer)
+ARENA_TEST(canonical, timeouts_fit_into_32_bits_but_a_timer_may_be_longer)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     API(HistoryEvent) *event = new_event(arena, EVENT_KIND(DECISION_TASK_SCHEDULED));
     event->decision_task_scheduled_event_attributes->start_to_close_timeout =
         presence_make_duration(arena, (int64_t)1 << 33);
@@ -59,9 +57,8 @@ TEST(canonical, timeouts_fit_into_32_bits_but_a_timer_may_be_longer)
               (int64_t)1 << 33);
 }
 
-TEST(canonical, maps_are_sorted_and_each_key_is_there_once)
+ARENA_TEST(canonical, maps_are_sorted_and_each_key_is_there_once)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     static const char *const keys[] = {"b", "a", "b"};
     API(HistoryEvent) *event = new_event(arena, EVENT_KIND(MARKER_RECORDED));
     API(Header) *given = new_header(arena, keys, 3);
@@ -77,9 +74,8 @@ TEST(canonical, maps_are_sorted_and_each_key_is_there_once)
 }
 
 /* What has no place in the histories of other clusters is not written here either. */
-TEST(canonical, fields_that_others_cannot_keep_are_left_out)
+ARENA_TEST(canonical, fields_that_others_cannot_keep_are_left_out)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     API(Failure) *failure = API_NEW(arena, failure, .options = API_NEW(arena, failure_options));
     API(HistoryEvent) *event = new_event(arena, EVENT_KIND(WORKFLOW_EXECUTION_FAILED));
     event->workflow_execution_failed_event_attributes->failure = failure;
@@ -97,9 +93,8 @@ TEST(canonical, fields_that_others_cannot_keep_are_left_out)
     EXPECT_TEXT(parent->domain_name, "name");
 }
 
-TEST(canonical, an_activity_keeps_the_options_of_its_failure, "A-119")
+ARENA_TEST(canonical, an_activity_keeps_the_options_of_its_failure, "A-119")
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     API(HistoryEvent) *event = new_event(arena, EVENT_KIND(ACTIVITY_TASK_FAILED));
     API(Failure) *failure = API_NEW(arena, failure, .options = API_NEW(arena, failure_options));
     event->activity_task_failed_event_attributes->failure = failure;
@@ -107,9 +102,8 @@ TEST(canonical, an_activity_keeps_the_options_of_its_failure, "A-119")
     EXPECT(event->activity_task_failed_event_attributes->failure->options != NULL);
 }
 
-TEST(canonical, empty_values_and_absent_ones_stay_apart, "A-031")
+ARENA_TEST(canonical, empty_values_and_absent_ones_stay_apart, "A-031")
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     static const char *const keys[] = {"z", "y"};
     API(HistoryEvent) *event = new_event(arena, EVENT_KIND(MARKER_RECORDED));
     API(Header) *header = new_header(arena, keys, 2);

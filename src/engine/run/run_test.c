@@ -42,9 +42,8 @@ TEST(run, a_small_run_is_left_alone)
     sample_close(&sample);
 }
 
-TEST(run, keys_of_one_run_stand_together_and_no_others_between)
+ARENA_TEST(run, keys_of_one_run_stand_together_and_no_others_between)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct run_key one = {"d", "w", "r"}, longer = {"d", "w", "rr"};
     struct slice prefix = run_row_key(&one, arena);
     struct slice keys[] = {pending_key_number(&one, PENDING_ACTIVITY, 5, arena),
@@ -60,9 +59,8 @@ TEST(run, keys_of_one_run_stand_together_and_no_others_between)
     EXPECT(slice_compare(transfer_key(255, arena), transfer_key(256, arena)) < 0);
 }
 
-TEST(run, a_deep_copy_shares_nothing)
+ARENA_TEST(run, a_deep_copy_shares_nothing)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct sample sample;
     sample_open(&sample, 1);
     sample_started_run(&sample);

@@ -59,12 +59,6 @@ two_starts(void *argument)
     shard_fixture_close(&fixture);
 }
 
-static bool
-has_ended(void *context)
-{
-    return !host_is_running(context);
-}
-
 TEST(shard_lock, a_start_that_cannot_get_the_lock_in_time_is_told_that_another_is_under_way,
      "A-046")
 {
@@ -72,7 +66,7 @@ TEST(shard_lock, a_start_that_cannot_get_the_lock_in_time_is_told_that_another_i
     struct world *world = world_new(.seed = 1);
     struct host *host = world_add_host(world, "alone", 1);
     host_start(host, two_starts, base);
-    EXPECT(world_run_until(world, has_ended, host, 3600 * NS_PER_S));
+    EXPECT(world_run_until(world, host_has_ended, host, 3600 * NS_PER_S));
     EXPECT_EQ(host_heap_blocks(host), 0);
     world_free(world);
     memory_base_free(base);

@@ -30,12 +30,6 @@ struct contest {
     uint64_t completed;
 };
 
-static bool
-has_ended(void *context)
-{
-    return !host_is_running(context);
-}
-
 /* --- what callers do ---- */
 
 /* Takes a task that was offered, if there is one, to its end; the run goes on, or closes. */
@@ -269,7 +263,7 @@ play(struct world *world, struct contest *contest)
     }
     contest->is_over = true;
     for (int i = 0; i < HOSTS; i++) {
-        EXPECT(world_run_until(world, has_ended, contest->players[i].host, 600 * NS_PER_S));
+        EXPECT(world_run_until(world, host_has_ended, contest->players[i].host, 600 * NS_PER_S));
         EXPECT_EQ(host_heap_blocks(contest->players[i].host), 0);
     }
 }
@@ -282,7 +276,7 @@ TEST(owners, two_hosts_that_crash_and_fence_each_other_lose_and_double_nothing)
         play(world, &contest);
         struct host *checker = world_add_host(world, "checker", 1);
         host_start(checker, check_all, &contest);
-        EXPECT(world_run_until(world, has_ended, checker, 40 * 86400 * NS_PER_S));
+        EXPECT(world_run_until(world, host_has_ended, checker, 40 * 86400 * NS_PER_S));
         EXPECT_EQ(host_heap_blocks(checker), 0);
         EXPECT(world_probe_count(world, "shard_lost") > 0);
         EXPECT(world_probe_count(world, "task_offered_again") > 0);

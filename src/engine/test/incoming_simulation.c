@@ -19,12 +19,6 @@ simulated_case_fiber(void *argument)
     shard_fixture_close(&fixture);
 }
 
-static bool
-has_ended(void *context)
-{
-    return !host_is_running(context);
-}
-
 void
 simulate_incoming(void (*run)(struct shard_fixture *fixture))
 {
@@ -32,7 +26,7 @@ simulate_incoming(void (*run)(struct shard_fixture *fixture))
     struct world *world = world_new(.seed = test_seed(0));
     struct host *host = world_add_host(world, "east", 1);
     host_start(host, simulated_case_fiber, &simulated_case);
-    EXPECT(world_run_until(world, has_ended, host, 3600 * NS_PER_S));
+    EXPECT(world_run_until(world, host_has_ended, host, 3600 * NS_PER_S));
     world_free(world);
     memory_base_free(simulated_case.base);
 }

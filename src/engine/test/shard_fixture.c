@@ -290,39 +290,23 @@ shard_fixture_start_decision(struct shard_fixture *fixture, const struct task *t
 static API(Decision) *
 make_decision(int64_t seconds, struct arena *arena)
 {
-    API(Decision) *decision = API_NEW(arena, decision);
-    if (seconds == 0) {
-        decision->attributes_case =
-            API_VALUE(DECISION__ATTRIBUTES_COMPLETE_WORKFLOW_EXECUTION_DECISION_ATTRIBUTES);
-        decision->complete_workflow_execution_decision_attributes =
-            API_NEW(arena, complete_workflow_execution_decision_attributes);
-        return decision;
-    }
-    decision->attributes_case = API_VALUE(DECISION__ATTRIBUTES_START_TIMER_DECISION_ATTRIBUTES);
-    decision->start_timer_decision_attributes =
-        API_NEW(arena, start_timer_decision_attributes, .timer_id = "timer",
-                .start_to_fire_timeout = presence_make_duration(arena, seconds));
-    return decision;
+    if (seconds == 0)
+        return API_DECISION(arena, complete_workflow_execution);
+    return API_DECISION(arena, start_timer, .timer_id = "timer",
+                        .start_to_fire_timeout = presence_make_duration(arena, seconds));
 }
 
 static API(Decision) *
 make_activity(int number, struct arena *arena)
 {
-    API(Decision) *decision =
-        API_NEW(arena, decision,
-                .attributes_case =
-                    API_VALUE(DECISION__ATTRIBUTES_SCHEDULE_ACTIVITY_TASK_DECISION_ATTRIBUTES));
-    API(ScheduleActivityTaskDecisionAttributes) *attributes =
-        API_NEW(arena, schedule_activity_task_decision_attributes);
-    decision->schedule_activity_task_decision_attributes = attributes;
-    attributes->activity_id = arena_format(arena, "activity-%d", number);
-    attributes->activity_type = API_NEW(arena, activity_type, .name = "type");
-    attributes->task_list = API_NEW(arena, task_list, .name = "list");
-    attributes->schedule_to_close_timeout = presence_make_duration(arena, 90);
-    attributes->schedule_to_start_timeout = presence_make_duration(arena, 90);
-    attributes->start_to_close_timeout = presence_make_duration(arena, 90);
-    attributes->heartbeat_timeout = presence_make_duration(arena, 90);
-    return decision;
+    return API_DECISION(arena, schedule_activity_task,
+                        .activity_id = arena_format(arena, "activity-%d", number),
+                        .activity_type = API_NEW(arena, activity_type, .name = "type"),
+                        .task_list = API_NEW(arena, task_list, .name = "list"),
+                        .schedule_to_close_timeout = presence_make_duration(arena, 90),
+                        .schedule_to_start_timeout = presence_make_duration(arena, 90),
+                        .start_to_close_timeout = presence_make_duration(arena, 90),
+                        .heartbeat_timeout = presence_make_duration(arena, 90));
 }
 
 static struct error *

@@ -5,12 +5,6 @@
 
 #define DAY (24 * 3600 * NS_PER_S)
 
-static bool
-has_ended(void *context)
-{
-    return !host_is_running(context);
-}
-
 void
 simulate_shard_with(void (*run)(struct shard_fixture *fixture),
                     const struct shard_simulation_options *options)
@@ -20,7 +14,8 @@ simulate_shard_with(void (*run)(struct shard_fixture *fixture),
         struct world *world = world_new(.seed = test_seed(i));
         struct host *host = world_add_host(world, "alone", 1);
         host_start(host, shard_fixture_main, &body);
-        EXPECT(world_run_until(world, has_ended, host, options->limit == 0 ? DAY : options->limit));
+        EXPECT(world_run_until(world, host_has_ended, host,
+                               options->limit == 0 ? DAY : options->limit));
         EXPECT_EQ(host_heap_blocks(host), 0);
         EXPECT(options->probe == NULL || world_probe_count(world, options->probe) > 0);
         world_free(world);

@@ -11,19 +11,13 @@
 #include "fiber/sim/world.h"
 
 /* Runs a function as the main fiber of a host until it ends, by itself or by a crash. */
-static bool
-is_over(void *context)
-{
-    return !host_is_running(context);
-}
-
 static void
 run_on(struct host *host, void (*function)(void *argument), void *argument)
 {
     host_start(host, function, argument);
     /* host_crash_at_write may end it; nothing in these tests takes longer */
     struct world *world = *(struct world **)argument; /* first member of every context here */
-    EXPECT(world_run_until(world, is_over, host, 100 * NS_PER_S));
+    EXPECT(world_run_until(world, host_has_ended, host, 100 * NS_PER_S));
 }
 
 /* --- plain use ------------------------------------------------------------------------------- */
@@ -242,7 +236,7 @@ TEST(sim_disk, a_failing_disk_refuses_writes_and_syncs_until_it_is_well_again)
     host_fail_disk(host, true);
     world_run_for(use.world, 2 * NS_PER_S);
     host_fail_disk(host, false);
-    EXPECT(world_run_until(use.world, is_over, host, 10 * NS_PER_S));
+    EXPECT(world_run_until(use.world, host_has_ended, host, 10 * NS_PER_S));
     world_free(use.world);
 }
 

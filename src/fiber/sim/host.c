@@ -79,6 +79,12 @@ host_is_running(const struct host *host)
     return host->is_running;
 }
 
+bool
+host_has_ended(void *host)
+{
+    return !host_is_running(host);
+}
+
 size_t
 host_heap_blocks(const struct host *host)
 {

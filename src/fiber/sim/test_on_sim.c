@@ -20,12 +20,6 @@ run_body(void *argument)
     body->function(body->argument);
 }
 
-static bool
-has_ended(void *context)
-{
-    return !host_is_running(context);
-}
-
 /* An hour is more than any body needs; one that hangs is found without waiting for it. */
 void
 contract_run(unsigned loops, void (*function)(void *argument), void *argument)
@@ -35,7 +29,7 @@ contract_run(unsigned loops, void (*function)(void *argument), void *argument)
         struct world *world = world_new(.seed = test_seed(i));
         struct host *host = world_add_host(world, "contract", loops);
         host_start(host, run_body, &body);
-        EXPECT(world_run_until(world, has_ended, host, 3600 * NS_PER_S));
+        EXPECT(world_run_until(world, host_has_ended, host, 3600 * NS_PER_S));
         EXPECT_EQ(host_heap_blocks(host), 0);
         world_free(world);
     }

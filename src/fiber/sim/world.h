@@ -42,6 +42,8 @@ const char *host_name(const struct host *host);
  * the host's heap. */
 void host_start(struct host *host, void (*function)(void *argument), void *argument);
 bool host_is_running(const struct host *host);
+/* Not any more; a `done` for world_run_until. */
+bool host_has_ended(void *host);
 /* As SIGTERM: calls what platform_on_stop asked for. The host is done when its first fiber has
  * returned. */
 void host_stop(struct host *host);

@@ -192,12 +192,6 @@ server_main(void *argument)
     platform_on_stop(NULL, NULL);
 }
 
-static bool
-host_has_stopped(void *context)
-{
-    return !host_is_running(context);
-}
-
 TEST(sim_world, a_stopped_host_has_given_back_all_its_memory)
 {
     for (int i = 0; i < test_seed_count(); i++) {
@@ -208,7 +202,7 @@ TEST(sim_world, a_stopped_host_has_given_back_all_its_memory)
         world_run_for(world, 20 * NS_PER_MS);
         EXPECT(host_heap_blocks(host) > 0);
         host_stop(host);
-        EXPECT(world_run_until(world, host_has_stopped, host, 10 * NS_PER_S));
+        EXPECT(world_run_until(world, host_has_ended, host, 10 * NS_PER_S));
         EXPECT(server.is_notified && world_probe_count(world, "echo") > 0);
         EXPECT_EQ(host_heap_blocks(host), 0);
         world_free(world);
@@ -228,7 +222,7 @@ TEST(sim_world, a_leak_of_a_stopped_host_is_seen_and_gone_with_the_next_start)
     struct host *host = world_add_host(world, "h", 1);
     for (unsigned i = 0; i < 3; i++) {
         host_start(host, leak_main, NULL);
-        EXPECT(world_run_until(world, host_has_stopped, host, NS_PER_S));
+        EXPECT(world_run_until(world, host_has_ended, host, NS_PER_S));
         EXPECT_EQ(host_heap_blocks(host), 1);
     }
     world_free(world);
@@ -254,7 +248,7 @@ TEST(sim_world, a_stop_before_anybody_listens_is_told_later)
     host_stop(host);
     world_run_for(world, 100 * NS_PER_MS);
     EXPECT(!server.is_notified);
-    EXPECT(world_run_until(world, host_has_stopped, host, 3 * NS_PER_S));
+    EXPECT(world_run_until(world, host_has_ended, host, 3 * NS_PER_S));
     EXPECT(server.is_notified);
     world_free(world);
 }

@@ -8,15 +8,6 @@
 #define CALL_TIMEOUT (4 * NS_PER_S)
 #define END_LIMIT    (1200 * NS_PER_S)
 
-static void
-pass_time(int64_t at_most)
-{
-    scoped(arena_drop) struct arena *arena = arena_new(0);
-    fiber_set_deadline(NEVER);
-    struct error *err = fiber_sleep((int64_t)entropy_below((uint64_t)at_most), arena);
-    check(err == NULL);
-}
-
 static struct load_call
 call_to(struct load_clients *clients, unsigned cluster, struct arena *arena)
 {
@@ -161,7 +152,7 @@ ndc_grace_mover_main(void *argument)
     struct ndc_load *load = part->load;
     struct load_clients *clients = load_clients_new(load->sim);
     while (!load->is_over && load->verdict.violation == NULL) {
-        pass_time(load->options.move_pause_max);
+        ndc_pass_time(load->options.move_pause_max);
         move_once(load, clients);
     }
     int64_t limit = clock_monotonic() + END_LIMIT;
@@ -173,7 +164,7 @@ ndc_grace_mover_main(void *argument)
         }
         load->completed = completed; /* it is read once more */
         load->timed_out = timed_out;
-        pass_time(NS_PER_S);
+        ndc_pass_time(NS_PER_S);
         if (clock_monotonic() > limit)
             verdict_violate(&load->verdict, "cluster%u knows no end of a graceful failover", i);
     }

@@ -30,15 +30,6 @@ const struct load_attribute ndc_attributes[NDC_ATTRIBUTES] = {
 
 static const char *const users[NDC_ENTITIES] = {"ann", "bob", "cyd"};
 
-static void
-pass_time(int64_t at_most)
-{
-    scoped(arena_drop) struct arena *arena = arena_new(0);
-    fiber_set_deadline(NEVER);
-    struct error *err = fiber_sleep((int64_t)entropy_below((uint64_t)at_most), arena);
-    check(err == NULL);
-}
-
 /* NDC_ATTRIBUTES: none of them; above: a user. */
 static unsigned
 number_of(const char *scope, const char *name)
@@ -207,7 +198,7 @@ bring_users_home(struct ndc_load *load, struct load_clients *clients)
             &call, entity_set_request(arena, "user", users[i], ndc_attributes[0].name), NULL);
         i += err == NULL;
         if (err != NULL)
-            pass_time(load->options.move_pause_max);
+            ndc_pass_time(load->options.move_pause_max);
     }
 }
 
@@ -218,7 +209,7 @@ ndc_home_mover_main(void *argument)
     struct ndc_load *load = part->load;
     struct load_clients *clients = load_clients_new(load->sim);
     while (!load->is_over && load->verdict.violation == NULL) {
-        pass_time(load->options.move_pause_max);
+        ndc_pass_time(load->options.move_pause_max);
         scoped(arena_drop) struct arena *arena = arena_new(0);
         unsigned to = (unsigned)entropy_below(load->sim->count);
         bool is_asked_there = entropy_below(2) == 0;
@@ -318,7 +309,7 @@ ndc_home_watcher_main(void *argument)
     struct ndc_load *load = part->load;
     struct load_clients *clients = load_clients_new(load->sim);
     while (!load->is_over && load->verdict.violation == NULL) {
-        pass_time(WATCH_PAUSE);
+        ndc_pass_time(WATCH_PAUSE);
         scoped(arena_drop) struct arena *arena = arena_new(0);
         struct load_call call = {
             .clients = clients, .host = (unsigned)entropy_below(load->sim->count), .arena = arena};
@@ -441,7 +432,7 @@ ndc_homes_audit(struct ndc_load *load, struct load_clients *clients)
             verdict_violate(&load->verdict, "the clusters disagree: %s", description);
             return;
         }
-        pass_time(NS_PER_S);
+        ndc_pass_time(NS_PER_S);
     }
     struct load_call call = {.clients = clients, .arena = arena};
     fiber_set_deadline(clock_monotonic() + 60 * NS_PER_S);

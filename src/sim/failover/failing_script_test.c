@@ -12,10 +12,9 @@
 static void
 fail_decision(struct script *script, unsigned cluster, const API(PollForDecisionTaskResponse) *task)
 {
-    API(RespondDecisionTaskFailedRequest) *request = API_NEW(
-        script->arena, respond_decision_task_failed_request, .task_token = task->task_token);
-    request->cause = CAUSE(WORKFLOW_WORKER_UNHANDLED_FAILURE);
-    EXPECT_OK(script_call(script, cluster, request, NULL));
+    EXPECT_OK(SCRIPT_CALL(script, cluster, NULL, respond_decision_task_failed,
+                          .task_token = task->task_token,
+                          .cause = CAUSE(WORKFLOW_WORKER_UNHANDLED_FAILURE)));
 }
 
 /* The next attempt, however long that takes, and when. */

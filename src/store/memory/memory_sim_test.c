@@ -14,12 +14,6 @@
 
 /* ---- the contract ---- */
 
-static bool
-has_ended(void *context)
-{
-    return !host_is_running(context);
-}
-
 static void
 on_sim(void (*test)(struct contract *contract))
 {
@@ -28,7 +22,7 @@ on_sim(void (*test)(struct contract *contract))
         struct world *world = world_new(.seed = memory_fixture.seed);
         struct host *host = world_add_host(world, "alone", 2);
         host_start(host, memory_fixture_fiber, &memory_fixture);
-        EXPECT(world_run_until(world, has_ended, host, 3600 * NS_PER_S));
+        EXPECT(world_run_until(world, host_has_ended, host, 3600 * NS_PER_S));
         EXPECT_EQ(host_heap_blocks(host), 0);
         world_free(world);
         memory_base_free(memory_fixture.base);
@@ -251,7 +245,7 @@ crash_at(uint64_t seed, uint64_t point, struct life *life)
         life->crash_point += 1 + random_below(world_random(world), 12);
         host_start(host, run_life, life);
     }
-    EXPECT(world_run_until(world, has_ended, host, 60 * NS_PER_S));
+    EXPECT(world_run_until(world, host_has_ended, host, 60 * NS_PER_S));
     EXPECT_EQ(host_heap_blocks(host), 0);
     world_free(world);
     memory_base_free(life->base);

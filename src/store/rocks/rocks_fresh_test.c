@@ -306,9 +306,8 @@ TEST(fresh, rows_over_tables_are_what_was_put)
 }
 
 /* What comes and goes in one generation leaves nothing to settle. */
-TEST(fresh, a_row_that_is_put_once_and_deleted_does_not_settle)
+ARENA_TEST(fresh, a_row_that_is_put_once_and_deleted_does_not_settle)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     struct fresh *fresh = fresh_new();
     struct fresh_location location = {ROW_TRANSFER, partition_key(PARTITION_OF_SHARD(7), arena),
                                       slice_text("key")};

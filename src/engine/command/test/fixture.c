@@ -57,6 +57,15 @@ fixture_new(void)
     return fixture;
 }
 
+struct fixture *
+fixture_new_deciding(void)
+{
+    struct fixture *fixture = fixture_new();
+    fixture_begin(fixture);
+    EXPECT(fixture_poll_decision(fixture));
+    return fixture;
+}
+
 void
 fixture_drop(struct fixture **slot)
 {
@@ -66,6 +75,13 @@ fixture_drop(struct fixture **slot)
     dynamic_free(fixture->dynamic);
     domain_drop(fixture->domain);
     arena_free(fixture->arena);
+}
+
+void
+fixture_play(struct fixture *fixture, void (*body)(struct fixture *fixture))
+{
+    body(fixture);
+    fixture_drop(&fixture);
 }
 
 void

@@ -1,12 +1,15 @@
 /* fixture.h - a small world for tests of commands: one workflow id, its runs in memory, a clock
  * that stands still until it is told to go on. No store, no loops, no matching.
  *
- *   scoped(fixture_drop) struct fixture *fixture = fixture_new();
- *   fixture_begin(fixture);                                        a run starts
- *   EXPECT(fixture_poll_decision(fixture));                        as matching would
- *   EXPECT_OK(fixture_complete(fixture, fixture_complete_run(fixture)));
- *   EXPECT_HISTORY(fixture, "WorkflowExecutionStarted DecisionTaskScheduled DecisionTaskStarted "
- *                           "DecisionTaskCompleted WorkflowExecutionCompleted");
+ *   COMMAND_TEST(complete, a_run_ends_with_its_result, "A-060")
+ *   {
+ *       fixture_begin(fixture);                                    a run starts
+ *       EXPECT(fixture_poll_decision(fixture));                    as matching would
+ *       EXPECT_OK(fixture_complete(fixture, fixture_complete_run(fixture)));
+ *       EXPECT_HISTORY(fixture, "WorkflowExecutionStarted DecisionTaskScheduled "
+ *                               "DecisionTaskStarted DecisionTaskCompleted "
+ *                               "WorkflowExecutionCompleted");
+ *   }
  *
  * After every step the world checks what is always true: ids without gaps, times that never go
  * back, task ids that rise over all runs, nothing behind a close event, no task of a closed run. */
@@ -53,7 +56,15 @@ struct fixture {
 
 /* A registered domain, default settings, no run. */
 struct fixture *fixture_new(void);
+/* The same with a run whose first decision has begun. */
+struct fixture *fixture_new_deciding(void);
 void fixture_drop(struct fixture **fixture);
+/* Runs the body in that world, then drops it. */
+void fixture_play(struct fixture *fixture, void (*body)(struct fixture *fixture));
+/* A test in such a world, or in one that a test's own function makes. */
+#define COMMAND_TEST_IN(suite, title, world, ...)                                                  \
+    TEST_IN(suite, title, struct fixture *fixture, fixture_play(world, body), ##__VA_ARGS__)
+#define COMMAND_TEST(suite, title, ...) COMMAND_TEST_IN(suite, title, fixture_new(), ##__VA_ARGS__)
 /* Settings, in the file's format: "history.stickyTTL: [{value: 1h}]\n". Replaces all. */
 void fixture_configure(struct fixture *fixture, const char *yaml);
 /* The domain as a record that may be changed (a status, a bad binary) before fixture_set_domain. */

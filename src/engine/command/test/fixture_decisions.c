@@ -23,11 +23,9 @@ fixture_complete_run(struct fixture *fixture)
 API(Decision) *
 fixture_fail_run(struct fixture *fixture, const char *reason)
 {
-    API(Decision) *decision = API_DECISION(fixture->arena, fail_workflow_execution);
-    API(Failure) *failure = API_NEW(fixture->arena, failure, .reason = (char *)reason,
-                                    .details = presence_make_bytes(slice_text("details")));
-    decision->fail_workflow_execution_decision_attributes->failure = failure;
-    return decision;
+    return API_DECISION(fixture->arena, fail_workflow_execution,
+                        .failure = API_NEW(fixture->arena, failure, .reason = (char *)reason,
+                                           .details = presence_make_bytes(slice_text("details"))));
 }
 
 API(Decision) *
