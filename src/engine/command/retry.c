@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "engine/command/inside.h"
 
 #define SECOND             1000000000LL
 #define RETRY_INTERVAL_MAX 3153600000LL /* 100 years in seconds */
@@ -19,20 +20,14 @@ static const char *const hopeless[] = {
     "DECISION_BLOB_SIZE_EXCEEDS_LIMIT",
 };
 
-int64_t
-retry_seconds(const GOOGLE(Duration) *duration)
-{
-    return duration == NULL ? 0 : duration->seconds;
-}
-
 const char *
 retry_policy_fault(const API(RetryPolicy) *policy)
 {
     if (policy == NULL)
         return NULL;
-    int64_t initial = retry_seconds(policy->initial_interval);
-    int64_t maximum = retry_seconds(policy->maximum_interval);
-    int64_t expiration = retry_seconds(policy->expiration_interval);
+    int64_t initial = command_seconds(policy->initial_interval);
+    int64_t maximum = command_seconds(policy->maximum_interval);
+    int64_t expiration = command_seconds(policy->expiration_interval);
     if (initial <= 0)
         return "InitialIntervalInSeconds must be greater than 0 on retry policy.";
     if (!(policy->backoff_coefficient >= 1))
@@ -76,8 +71,8 @@ is_hopeless(const char *reason)
 static int64_t
 interval_of(const API(RetryPolicy) *policy, int32_t attempt)
 {
-    int64_t maximum = retry_seconds(policy->maximum_interval);
-    double initial = (double)retry_seconds(policy->initial_interval);
+    int64_t maximum = command_seconds(policy->maximum_interval);
+    double initial = (double)command_seconds(policy->initial_interval);
     double power = 1;
     for (int32_t i = 0; i < attempt && policy->backoff_coefficient > 1 &&
                         initial * power <= (double)RETRY_INTERVAL_MAX;

@@ -29,7 +29,4 @@ bool retry_is_final(const API(RetryPolicy) *policy, const char *reason);
 /* What a timeout is called where reasons are compared: "cadenceInternal:Timeout HEARTBEAT". */
 const char *retry_timeout_reason(API(TimeoutType) type);
 
-/* Whole seconds of a duration; none is 0. */
-int64_t retry_seconds(const GOOGLE(Duration) *duration);
-
 #endif

@@ -52,10 +52,10 @@ read_timeouts(const API(ScheduleActivityTaskDecisionAttributes) *request, int64_
               struct timeouts *timeouts)
 {
     *timeouts = (struct timeouts){
-        .schedule_to_close = lesser(retry_seconds(request->schedule_to_close_timeout), longest),
-        .schedule_to_start = lesser(retry_seconds(request->schedule_to_start_timeout), longest),
-        .start_to_close = lesser(retry_seconds(request->start_to_close_timeout), longest),
-        .heartbeat = lesser(retry_seconds(request->heartbeat_timeout), longest),
+        .schedule_to_close = lesser(command_seconds(request->schedule_to_close_timeout), longest),
+        .schedule_to_start = lesser(command_seconds(request->schedule_to_start_timeout), longest),
+        .start_to_close = lesser(command_seconds(request->start_to_close_timeout), longest),
+        .heartbeat = lesser(command_seconds(request->heartbeat_timeout), longest),
     };
     return timeouts->schedule_to_close >= 0 && timeouts->schedule_to_start >= 0 &&
            timeouts->start_to_close >= 0 && timeouts->heartbeat >= 0;
@@ -84,7 +84,7 @@ static void
 stretch_timeouts(const struct run_context *context, const API(RetryPolicy) *policy, int64_t longest,
                  struct timeouts *timeouts)
 {
-    int64_t expiration = retry_seconds(policy->expiration_interval);
+    int64_t expiration = command_seconds(policy->expiration_interval);
     if (expiration == 0 || expiration > longest)
         expiration = longest;
     const char *reason =

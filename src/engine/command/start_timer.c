@@ -1,7 +1,6 @@
 /* start_timer.c - a decision starts a timer. The run's wake-up timer does the rest (wake.c). */
 #include "base/check.h"
 #include "engine/command/inside.h"
-#include "engine/command/retry.h"
 #include "wire/presence.h"
 
 /* Says what is wrong with it; false: refused. */
@@ -27,7 +26,7 @@ void
 decide_start_timer(struct decision_list *decision_list, const API(Decision) *decision)
 {
     const API(StartTimerDecisionAttributes) *request = decision->start_timer_decision_attributes;
-    int64_t seconds = retry_seconds(request->start_to_fire_timeout);
+    int64_t seconds = command_seconds(request->start_to_fire_timeout);
     if (!is_valid(decision_list, request, seconds))
         return;
     struct mutation *mutation = decision_list->mutation;

@@ -41,6 +41,14 @@ TEST(timer, no_time_at_all_is_refused, "A-125", "A-075")
                          "TimerId is not set on decision.");
 }
 
+COMMAND_TEST(timer, one_beyond_what_a_duration_holds_is_as_long_as_a_history_can_say, "A-124")
+{
+    calls_begin(fixture, fixture_timer(fixture, "t", INT64_MAX));
+    EXPECT_EQ(
+        calls_last_event(fixture)->timer_started_event_attributes->start_to_fire_timeout->seconds,
+        INT32_MAX);
+}
+
 COMMAND_TEST(timer, an_id_that_is_pending_is_refused_and_one_that_fired_is_not, "A-126", "A-075")
 {
     calls_begin(fixture, fixture_timer(fixture, "t", 5), fixture_timer(fixture, "t", 6));

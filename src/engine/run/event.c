@@ -30,7 +30,11 @@ event_attributes(const API(HistoryEvent) *event)
 int64_t
 duration_seconds(const GOOGLE(Duration) *duration)
 {
-    return duration == NULL ? 0 : duration->seconds;
+    if (duration == NULL)
+        return 0;
+    if (duration->seconds > INT32_MAX)
+        return INT32_MAX;
+    return duration->seconds < INT32_MIN ? INT32_MIN : duration->seconds;
 }
 
 int64_t

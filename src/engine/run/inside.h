@@ -251,7 +251,8 @@ void apply_nothing(struct mutation *mutation, const API(HistoryEvent) *event);
  * kind. */
 int64_t *event_started_id(const API(HistoryEvent) *event, int64_t *schedule_id);
 
-/* The pieces that their files share. Seconds of a duration; 0 when absent. */
+/* The pieces that their files share. Seconds of a duration, at most what 32 bits hold; 0 when
+ * absent. */
 int64_t duration_seconds(const GOOGLE(Duration) *duration);
 
 #endif
