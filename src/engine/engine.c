@@ -148,6 +148,7 @@ engine_open(const struct engine_options *options, struct arena *arena, struct en
     check(loop_index(loop_self()) == 0 && options->shard_count > 0);
     struct engine *engine = memory_zalloc(1, sizeof *engine);
     engine->options = *options;
+    engine->service.context = engine;
     if (options->metrics != NULL)
         engine->reapplied = metrics_counter(
             options->metrics, "replication_reapplied",
@@ -184,6 +185,31 @@ engine_close(struct engine *engine)
 }
 
 /* --- calls ---- */
+
+struct error *
+engine_ask_shard(struct engine *engine, uint32_t number, const struct route_question *question,
+                 const void *request, struct arena *arena, void *answer)
+{
+    check(number < engine->options.shard_count);
+    return route_ask(owner_of_shard(number), &engine->service, question, request, arena, answer);
+}
+
+struct error *
+engine_ask(struct engine *engine, const char *workflow_id, const struct route_question *question,
+           const void *request, struct arena *arena, void *answer)
+{
+    return engine_ask_shard(engine, engine_shard_of(engine, workflow_id), question, request, arena,
+                            answer);
+}
+
+struct shard *
+engine_served_shard(void *context, struct owner owner)
+{
+    struct engine *engine = context;
+    check(owner.kind == OWNER_OF_SHARD && owner.number < engine->options.shard_count);
+    check(route_is_here(owner));
+    return engine->shards[owner.number];
+}
 
 struct forwarded_step {
     struct shard *shard;

@@ -5,13 +5,25 @@
 #include <stdatomic.h>
 
 #include "engine/engine.h"
+#include "route/ask.h"
 
 struct engine {
     struct engine_options options;
-    struct shard **shards;     /* each used on its loop only */
-    atomic_size_t messages;    /* on their way to a shard */
-    struct counter *reapplied; /* NULL without metrics */
+    struct route_service service; /* by which its shards are asked and told */
+    struct shard **shards;        /* each used on its loop only */
+    atomic_size_t messages;       /* on their way to a shard */
+    struct counter *reapplied;    /* NULL without metrics */
 };
+
+/* Asks the shard of a workflow id, or one by its number. Yields. Errors: those of route_ask. */
+must_use struct error *engine_ask(struct engine *engine, const char *workflow_id,
+                                  const struct route_question *question, const void *request,
+                                  struct arena *arena, void *answer);
+must_use struct error *engine_ask_shard(struct engine *engine, uint32_t number,
+                                        const struct route_question *question, const void *request,
+                                        struct arena *arena, void *answer);
+/* For those who serve a question: the shard that was asked, on its loop. */
+struct shard *engine_served_shard(void *engine, struct owner owner);
 
 typedef void look_function(void *context, const struct run *run,
                            const STORED(CurrentRecord) *current);

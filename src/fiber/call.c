@@ -38,6 +38,12 @@ loop_post_answers(struct loop *to, struct list *messages)
     check(list_is_empty(messages));
 }
 
+enum crossing
+loop_crossing(bool may_be_lost, bool may_come_twice)
+{
+    return platform_crossing(loop_self(), may_be_lost, may_come_twice);
+}
+
 struct pending_call {
     struct loop_message request, answer, cancel, cancel_receipt;
     void (*function)(void *argument);

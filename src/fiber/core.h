@@ -130,6 +130,8 @@ void platform_clock_skip(struct loop *loop, int64_t nanoseconds);
 void platform_entropy(struct loop *loop, void *bytes, size_t count);
 struct loop *platform_loop_at(struct platform *platform, unsigned index);
 unsigned platform_loop_count(const struct platform *platform);
+/* See loop_crossing. */
+enum crossing platform_crossing(struct loop *loop, bool may_be_lost, bool may_come_twice);
 /* Puts a message into the mailbox of `to`; `is_bounded` obeys LOOP_MAILBOX_MAX (false: full). Any
  * thread. */
 bool platform_post(struct loop *to, struct loop_message *message, bool is_bounded);

@@ -60,6 +60,17 @@ void loop_post_answer(struct loop *to, struct loop_message *message);
 /* The same for all messages of a list, which it empties: their loop is woken once, for all. */
 void loop_post_answers(struct loop *to, struct list *messages);
 
+/* How a value goes from one owner to another just now (route/): in a process as it is. A simulation
+ * lets it go as it would between hosts. */
+enum crossing {
+    CROSSING_WHOLE, /* as it is */
+    CROSSING_BYTES, /* written and read again; what was there before is gone */
+    CROSSING_LOST,  /* the same, and nobody hears of it */
+    CROSSING_TWICE, /* the same, and it comes again */
+};
+/* Lost and twice only where the value may be. On a loop; no yield. */
+enum crossing loop_crossing(bool may_be_lost, bool may_come_twice);
+
 /* Runs function(argument) as a fiber on another loop and waits until it has returned. Yields. The
  * other fiber inherits this one's deadline; cancelling this one cancels the other, and then still
  * waits for it: so `argument` may point to this stack. If `to` is this loop the function is simply

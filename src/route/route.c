@@ -2,14 +2,6 @@
 #include "route/route.h"
 
 #include "base/check.h"
-#include "base/farm.h"
-
-uint32_t
-route_shard_of(struct slice workflow_id, uint32_t shard_count)
-{
-    check(shard_count > 0);
-    return farm_fingerprint32(workflow_id) % shard_count;
-}
 
 unsigned
 route_loop_of_shard(uint32_t shard)

@@ -9,12 +9,8 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "base/slice.h"
 #include "fiber/loop.h"
-
-/* The shard of a workflow id: its FarmHash fingerprint modulo the number of shards, as every
- * Cadence cluster has it. */
-uint32_t route_shard_of(struct slice workflow_id, uint32_t shard_count);
+#include "route/owner.h"
 
 /* Runs function(argument) in a fiber where the thing lives, and waits until it has returned.
  * Yields. The fiber there has this one's deadline and is cancelled with it. Errors: ERR_BUSY (too

@@ -12,21 +12,24 @@
 #ifndef CADENZA_WIRE_NAMES_H
 #define CADENZA_WIRE_NAMES_H
 
-#define API(name)         Uber__Cadence__Api__V1__##name
-#define API_TYPE(name)    (&uber__cadence__api__v1__##name##__descriptor)
-#define API_VALUE(name)   UBER__CADENCE__API__V1__##name
-#define ADMIN(name)       Uber__Cadence__Admin__V1__##name
-#define ADMIN_TYPE(name)  (&uber__cadence__admin__v1__##name##__descriptor)
-#define ADMIN_VALUE(name) UBER__CADENCE__ADMIN__V1__##name
-#define SHARED(name)      Uber__Cadence__Shared__V1__##name
-#define SHARED_TYPE(name) (&uber__cadence__shared__v1__##name##__descriptor)
-#define GOOGLE(name)      Google__Protobuf__##name
-#define GOOGLE_TYPE(name) (&google__protobuf__##name##__descriptor)
-#define HEALTH(name)      Grpc__Health__V1__##name
-#define HEALTH_TYPE(name) (&grpc__health__v1__##name##__descriptor)
-#define STORED(name)      Cadenza__Storage__V1__##name
-#define STORED_TYPE(name) (&cadenza__storage__v1__##name##__descriptor)
-#define STORE_API(name)   Cadenza__Admin__V1__##name
+#define API(name)            Uber__Cadence__Api__V1__##name
+#define API_TYPE(name)       (&uber__cadence__api__v1__##name##__descriptor)
+#define API_VALUE(name)      UBER__CADENCE__API__V1__##name
+#define ADMIN(name)          Uber__Cadence__Admin__V1__##name
+#define ADMIN_TYPE(name)     (&uber__cadence__admin__v1__##name##__descriptor)
+#define ADMIN_VALUE(name)    UBER__CADENCE__ADMIN__V1__##name
+#define SHARED(name)         Uber__Cadence__Shared__V1__##name
+#define SHARED_TYPE(name)    (&uber__cadence__shared__v1__##name##__descriptor)
+#define GOOGLE(name)         Google__Protobuf__##name
+#define GOOGLE_TYPE(name)    (&google__protobuf__##name##__descriptor)
+#define HEALTH(name)         Grpc__Health__V1__##name
+#define HEALTH_TYPE(name)    (&grpc__health__v1__##name##__descriptor)
+#define STORED(name)         Cadenza__Storage__V1__##name
+#define STORED_TYPE(name)    (&cadenza__storage__v1__##name##__descriptor)
+#define STORE_API(name)      Cadenza__Admin__V1__##name
+#define INTERNAL(name)       Cadenza__Internal__V1__##name
+#define INTERNAL_TYPE(name)  (&cadenza__internal__v1__##name##__descriptor)
+#define INTERNAL_VALUE(name) CADENZA__INTERNAL__V1__##name
 
 #define API_NEW(arena, name, ...) MESSAGE_NEW(arena, uber__cadence__api__v1__##name, __VA_ARGS__)
 #define API_DECISION(arena, kind, ...)                                                             \
@@ -43,5 +46,7 @@
 #define STORED_NEW(arena, name, ...) MESSAGE_NEW(arena, cadenza__storage__v1__##name, __VA_ARGS__)
 
 #define STORE_API_NEW(arena, name, ...) MESSAGE_NEW(arena, cadenza__admin__v1__##name, __VA_ARGS__)
+#define INTERNAL_NEW(arena, name, ...)                                                             \
+    MESSAGE_NEW(arena, cadenza__internal__v1__##name, __VA_ARGS__)
 
 #endif

@@ -91,6 +91,7 @@ struct world {
     uint64_t event_sequence;
     struct random choices;   /* for the test: world_random */
     struct random chance;    /* for everything that happens in the world */
+    struct random crossings; /* for what becomes of messages between owners */
     struct sim_loop **ready; /* loops that can run now; in no order, but always in the same */
     size_t ready_count;
     size_t ready_room;

@@ -101,6 +101,25 @@ platform_probe(struct loop *loop, const char *name)
         world_probe(host->world, name);
 }
 
+/* One value in 256 is lost, one in 64 comes twice. */
+enum crossing
+platform_crossing(struct loop *loop, bool may_be_lost, bool may_come_twice)
+{
+    struct world *world = loop->platform->host->world;
+    if (world->options.messages == MESSAGES_WHOLE)
+        return CROSSING_WHOLE;
+    uint64_t drawn = random_below(&world->crossings, 256);
+    if (world->options.messages == MESSAGES_FAIL && may_be_lost && drawn == 0) {
+        platform_probe(loop, "message_lost");
+        return CROSSING_LOST;
+    }
+    if (world->options.messages == MESSAGES_FAIL && may_come_twice && drawn >= 1 && drawn <= 4) {
+        platform_probe(loop, "message_repeated");
+        return CROSSING_TWICE;
+    }
+    return CROSSING_BYTES;
+}
+
 void
 platform_on_stop(void (*stop)(void *context), void *context)
 {

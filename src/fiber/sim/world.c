@@ -9,6 +9,7 @@
 #include "fiber/sim/world.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/check.h"
@@ -27,6 +28,23 @@ set_default(int64_t *low, int64_t *high, int64_t low_default, int64_t high_defau
     }
 }
 
+static enum world_messages
+choose_messages(uint64_t seed)
+{
+    static const struct {
+        const char *name;
+        enum world_messages messages;
+    } names[] = {{"whole", MESSAGES_WHOLE}, {"bytes", MESSAGES_BYTES}, {"fail", MESSAGES_FAIL}};
+    const char *wanted = getenv("CADENZA_MESSAGES");
+    for (size_t i = 0; wanted != NULL && i < array_length(names); i++) {
+        if (strcmp(names[i].name, wanted) == 0)
+            return names[i].messages;
+    }
+    check_that(wanted == NULL || wanted[0] == '\0', "CADENZA_MESSAGES=%s is no way to send",
+               wanted);
+    return names[seed % array_length(names)].messages;
+}
+
 struct world *
 world_create(const struct world_options *options)
 {
@@ -41,7 +59,11 @@ world_create(const struct world_options *options)
     set_default(&filled->disk_latency_min, &filled->disk_latency_max, 50000, 3000000);
     if (filled->mailbox_delay_max == 0)
         filled->mailbox_delay_max = 20000;
+    if (filled->messages == MESSAGES_BY_SEED)
+        filled->messages = choose_messages(options->seed);
     random_seed(&world->choices, options->seed);
+    random_seed(&world->crossings,
+                options->seed ^ 0x6d657373616765); /* the others stay as they are */
     random_seed(&world->chance, ~options->seed);
     list_init(&world->links);
     world->hash = options->seed;

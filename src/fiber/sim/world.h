@@ -21,8 +21,18 @@
 struct world;
 struct host;
 
+/* How messages go between the owners of a cluster (loop_crossing). Environment: CADENZA_MESSAGES is
+ * "whole", "bytes" or "fail" for worlds that leave it to their seed. */
+enum world_messages {
+    MESSAGES_BY_SEED, /* whole, bytes and fail in turn */
+    MESSAGES_WHOLE,   /* as in a process */
+    MESSAGES_BYTES,   /* each is written and read again */
+    MESSAGES_FAIL,    /* and those that may be are lost, or come twice */
+};
+
 struct world_options {
     uint64_t seed;
+    enum world_messages messages;
     int64_t latency_min, latency_max;           /* network, one way, ns; 0, 0: 100 µs … 2 ms */
     int64_t disk_latency_min, disk_latency_max; /* per write or sync; 0, 0: 50 µs … 3 ms */
     int64_t mailbox_delay_max;                  /* between loops; 0: 20 µs */

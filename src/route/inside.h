@@ -1,0 +1,11 @@
+/* inside.h - what the files of route/ share. */
+#ifndef CADENZA_ROUTE_INSIDE_H
+#define CADENZA_ROUTE_INSIDE_H
+
+#include "fiber/loop.h"
+#include "route/owner.h"
+
+/* Where the owner lives. */
+struct loop *route_loop_of(struct owner owner);
+
+#endif
