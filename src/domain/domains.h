@@ -19,6 +19,7 @@
 #include "config/dynamic.h"
 #include "domain/archival.h"
 #include "domain/entity.h"
+#include "route/owner.h"
 #include "store/store.h"
 #include "uber/cadence/admin/v1/replication.pb-c.h"
 #include "uber/cadence/admin/v1/service.pb-c.h"
@@ -48,6 +49,9 @@ must_use struct error *domains_open(const struct domains_options *options, struc
 void domains_set_caught_up(struct domains *domains);
 /* On loop 0, once, when there are no more calls. Yields. */
 void domains_close(struct domains *domains);
+/* For questions of other folders that are served where the domains live: their context is the
+ * domains. */
+struct route_service *domains_service(struct domains *domains);
 
 /* --- reading: the calling loop's newest durable state; no yield
  * ----------------------------------- */
@@ -213,6 +217,11 @@ void domains_end_waits(struct domains *domains);
  * from when it first said something. */
 must_use struct error *domains_set_follower_position(struct domains *domains, const char *follower,
                                                      uint64_t handled, struct arena *arena);
+
+/* The same, if it is at least `distance` further than what it said before. From any loop. */
+must_use struct error *domains_note_follower(struct domains *domains, const char *follower,
+                                             uint64_t handled, uint64_t distance,
+                                             struct arena *arena);
 
 /* How far it said to have got; -1: it never said anything. No yield. */
 int64_t domains_follower_position(const struct domains *domains, const char *follower);

@@ -6,8 +6,8 @@
 #include "base/check.h"
 #include "domain/attributes.h"
 #include "domain/owner/inside.h"
-#include "fiber/loop.h"
 #include "fiber/probe.h"
+#include "route/owner.h"
 
 static struct error *
 decide_replicated(const struct change_request *change_request, const struct domain_rules *rules,
@@ -81,7 +81,7 @@ struct error *
 domains_apply(struct domains *domains, const char *source, const ADMIN(ReplicationTask) *task,
               struct arena *arena)
 {
-    check(loop_index(loop_self()) == 0);
+    check(route_is_here(owner_of_domains()));
     const char *reason = NULL;
     struct error *err = apply_try(domains, source, task, 0, arena, &reason);
     if (err == NULL && reason == NULL &&

@@ -106,7 +106,7 @@ dead_letter_add(struct domains *domains, const char *source, const ADMIN(Replica
 uint64_t
 domains_newest_dead_letter(const struct domains *domains)
 {
-    check(loop_index(loop_self()) == 0);
+    check(route_is_here(owner_of_domains()));
     return domains->dead_newest;
 }
 
@@ -180,7 +180,7 @@ fill_purge(void *context, struct batch *batch)
 struct error *
 domains_purge_dead_letters(struct domains *domains, uint64_t to_id, struct arena *arena)
 {
-    check(loop_index(loop_self()) == 0);
+    check(route_is_here(owner_of_domains()));
     if (domains->dead_newest == 0)
         return NULL;
     return domains_write(domains, fill_purge, &to_id, arena);
@@ -226,7 +226,7 @@ struct error *
 domains_merge_dead_letters(struct domains *domains, uint64_t to_id, struct arena *arena,
                            struct domain_merged *merged)
 {
-    check(loop_index(loop_self()) == 0);
+    check(route_is_here(owner_of_domains()));
     uint64_t after = 0;
     bool has_more = true;
     *merged = (struct domain_merged){.reasons = ""};

@@ -19,13 +19,14 @@ show_version(struct domains *domains)
 struct error *
 domains_open(const struct domains_options *options, struct arena *arena, struct domains **domains)
 {
-    check(loop_index(loop_self()) == 0);
+    check(route_is_here(owner_of_domains()));
     check(options->refresh_interval >= 0);
     check(options->store != NULL && options->group != NULL && options->dynamic != NULL);
     unsigned loops = loop_count();
     struct domains *opened =
         memory_zalloc(1, sizeof *opened + loops * sizeof opened->domain_caches[0]);
     opened->options = *options;
+    opened->service.context = opened;
     opened->loops = loops;
     list_init(&opened->undurable);
     opened->followers = map_new();
@@ -57,17 +58,23 @@ domains_open(const struct domains_options *options, struct arena *arena, struct 
     return NULL;
 }
 
+struct route_service *
+domains_service(struct domains *domains)
+{
+    return &domains->service;
+}
+
 void
 domains_set_caught_up(struct domains *domains)
 {
-    check(loop_index(loop_self()) == 0);
+    check(route_is_here(owner_of_domains()));
     domains->options.is_catching_up = false;
 }
 
 void
 domains_close(struct domains *domains)
 {
-    check(loop_index(loop_self()) == 0 && !domains->is_closing);
+    check(route_is_here(owner_of_domains()) && !domains->is_closing);
     domains->is_closing = true;
     fiber_cond_broadcast(&domains->ready);
     fiber_cond_broadcast(&domains->grew);
@@ -111,7 +118,7 @@ void
 domains_check(const struct domains *domains)
 {
     uint64_t shown = domains->domain_caches[0].notification_version;
-    check(loop_index(loop_self()) == 0);
+    check(route_is_here(owner_of_domains()));
     check(domains->is_loaded ? shown == domains->durable : shown >= domains->durable);
     check(domains->writer == NULL || domains->log_floor <= writer_guard(domains->writer));
     if (list_is_empty(&domains->undurable))

@@ -14,12 +14,6 @@
 
 /* --- writing ---------------------------------------------------------------------------------- */
 
-/* What a request to change entities asks for. */
-struct entity_changes {
-    const struct entity_change *changes;
-    size_t count;
-};
-
 static struct entity_rules
 entity_rules_now(const struct change_request *change_request, const struct domain_rules *rules)
 {
@@ -34,24 +28,51 @@ entity_rules_now(const struct change_request *change_request, const struct domai
     };
 }
 
+static INTERNAL(EntityChange) change_to_message(const struct entity_change *change)
+{
+    static const INTERNAL(EntityVerb) verbs[] = {
+        [ENTITY_SET] = INTERNAL_VALUE(ENTITY_VERB__ENTITY_VERB_SET),
+        [ENTITY_ADD] = INTERNAL_VALUE(ENTITY_VERB__ENTITY_VERB_ADD),
+        [ENTITY_DELETE] = INTERNAL_VALUE(ENTITY_VERB__ENTITY_VERB_DELETE),
+    };
+    INTERNAL(EntityChange) message = INTERNAL_VALUE(ENTITY_CHANGE__INIT);
+    message.verb = verbs[change->verb];
+    message.type = (char *)change->type;
+    message.key = (char *)change->key;
+    message.region = change->region == NULL ? "" : (char *)change->region;
+    message.writer = (char *)change->writer;
+    return message;
+}
+
+static struct entity_change
+change_from_message(const INTERNAL(EntityChange) * message)
+{
+    bool is_set = message->verb == INTERNAL_VALUE(ENTITY_VERB__ENTITY_VERB_SET);
+    bool is_add = message->verb == INTERNAL_VALUE(ENTITY_VERB__ENTITY_VERB_ADD);
+    return (struct entity_change){is_set   ? ENTITY_SET
+                                  : is_add ? ENTITY_ADD
+                                           : ENTITY_DELETE,
+                                  message->type, message->key, message->region, message->writer};
+}
+
 /* Of the rows, each is named once: nothing of the first is seen by the second. */
 static struct error *
 decide_changes(const struct change_request *change_request, const struct domain_rules *rules,
                const struct domain_moment *moment, struct domain_decision *decision)
 {
-    const struct entity_changes *requested = change_request->request;
+    const INTERNAL(EntityChanges) *requested = change_request->request;
     struct entity_rules entity_rules = entity_rules_now(change_request, rules);
-    check(requested->count > 0 && requested->count <= ENTITIES_PER_CHANGE);
+    check(requested->n_changes > 0 && requested->n_changes <= ENTITIES_PER_CHANGE);
     *decision = (struct domain_decision){.what = DOMAIN_UNCHANGED};
     decision->entities =
-        arena_zalloc(change_request->arena, requested->count, sizeof(STORED(EntityRecord) *));
-    for (size_t i = 0; i < requested->count; i++) {
-        const struct entity_change *one = &requested->changes[i];
+        arena_zalloc(change_request->arena, requested->n_changes, sizeof(STORED(EntityRecord) *));
+    for (size_t i = 0; i < requested->n_changes; i++) {
+        struct entity_change one = change_from_message(requested->changes[i]);
         const struct entity *current =
-            domain_cache_find_entity(&change_request->domains->newest, one->type, one->key);
+            domain_cache_find_entity(&change_request->domains->newest, one.type, one.key);
         STORED(EntityRecord) *next = NULL;
         struct error *err =
-            entity_decide(current, one, &entity_rules, moment->now, change_request->arena, &next);
+            entity_decide(current, &one, &entity_rules, moment->now, change_request->arena, &next);
         if (err != NULL)
             return err;
         if (next == NULL)
@@ -64,23 +85,47 @@ decide_changes(const struct change_request *change_request, const struct domain_
     return NULL;
 }
 
+static struct error *
+serve_set_entities(void *domains, struct owner owner, const void *request, struct arena *arena,
+                   void *answer)
+{
+    struct change_request change_request = {.domains = domains,
+                                            .name = "",
+                                            .request = request,
+                                            .decide = decide_changes,
+                                            .arena = arena};
+    return change_request_serve(&change_request, answer);
+}
+
+/* Lost: whoever writes them does so again (a client's start, an operator, a watcher that looks at
+ * its source again), and what is there already changes nothing. Never twice: an entity may have
+ * moved on in between. */
+static const struct route_question set_entities_question = {
+    .name = "domains.set_entities",
+    .request = INTERNAL_TYPE(entity_changes),
+    .answer = INTERNAL_TYPE(changed_domain),
+    .serve = serve_set_entities,
+};
+
 struct error *
 domains_set_entities(struct domains *domains, const struct entity_change *changes, size_t count,
                      struct arena *arena)
 {
+    size_t room = count < ENTITIES_PER_CHANGE ? count : ENTITIES_PER_CHANGE;
+    INTERNAL(EntityChange) *messages = arena_zalloc(arena, room, sizeof *messages);
+    INTERNAL(EntityChange) **pointers = arena_zalloc(arena, room, sizeof *pointers);
     for (size_t i = 0; i < count;) {
-        size_t left = count - i;
-        struct entity_changes part = {&changes[i],
-                                      left > ENTITIES_PER_CHANGE ? ENTITIES_PER_CHANGE : left};
-        struct change_request change_request = {.domains = domains,
-                                                .name = "",
-                                                .request = &part,
-                                                .decide = decide_changes,
-                                                .arena = arena};
-        struct error *err = change_request_send(&change_request, NULL);
+        INTERNAL(EntityChanges) part = INTERNAL_VALUE(ENTITY_CHANGES__INIT);
+        part.changes = pointers;
+        for (; part.n_changes < room && i < count; i++) {
+            messages[part.n_changes] = change_to_message(&changes[i]);
+            pointers[part.n_changes] = &messages[part.n_changes];
+            part.n_changes++;
+        }
+        struct error *err =
+            domains_ask_for_change(domains, &set_entities_question, &part, arena, NULL);
         if (err != NULL)
             return err;
-        i += part.count;
     }
     return NULL;
 }
@@ -93,13 +138,13 @@ static struct error *
 decide_rows(const struct change_request *change_request, const struct domain_rules *rules,
             const struct domain_moment *moment, struct domain_decision *decision)
 {
-    const struct entity_records *requested = change_request->request;
+    const INTERNAL(ReplicatedEntities) *requested = change_request->request;
     const struct domains *domains = change_request->domains;
-    check(requested->count > 0 && requested->count <= ENTITIES_PER_CHANGE);
+    check(requested->n_records > 0 && requested->n_records <= ENTITIES_PER_CHANGE);
     *decision = (struct domain_decision){.what = DOMAIN_UNCHANGED};
     decision->entities =
-        arena_zalloc(change_request->arena, requested->count, sizeof(*decision->entities));
-    for (size_t i = 0; i < requested->count; i++) {
+        arena_zalloc(change_request->arena, requested->n_records, sizeof(*decision->entities));
+    for (size_t i = 0; i < requested->n_records; i++) {
         STORED(EntityRecord) *row = requested->records[i];
         bool is_newer = false;
         struct error *err = entity_decide_replicated(
@@ -116,25 +161,46 @@ decide_rows(const struct change_request *change_request, const struct domain_rul
     return NULL;
 }
 
+static struct error *
+serve_apply_entities(void *domains, struct owner owner, const void *argument, struct arena *arena,
+                     void *answer)
+{
+    const INTERNAL(ReplicatedEntities) *request = argument;
+    struct change_request change_request = {.domains = domains,
+                                            .name = "",
+                                            .request = request,
+                                            .decide = decide_rows,
+                                            .source = request->source,
+                                            .arena = arena};
+    return change_request_serve(&change_request, answer);
+}
+
+/* Lost: they are fetched and applied again. Twice: each row has a version, and is not newer than
+ * itself. */
+static const struct route_question apply_entities_question = {
+    .name = "domains.apply_entities",
+    .request = INTERNAL_TYPE(replicated_entities),
+    .answer = INTERNAL_TYPE(changed_domain),
+    .serve = serve_apply_entities,
+    .may_come_twice = true,
+};
+
 struct error *
 domains_apply_entities(struct domains *domains, const char *source,
                        const struct entity_records *records, struct arena *arena)
 {
     for (size_t i = 0; i < records->count;) {
         size_t left = records->count - i;
-        struct entity_records part = {&records->records[i],
-                                      left > ENTITIES_PER_CHANGE ? ENTITIES_PER_CHANGE : left};
-        struct change_request change_request = {.domains = domains,
-                                                .name = "",
-                                                .request = &part,
-                                                .decide = decide_rows,
-                                                .source = source,
-                                                .arena = arena};
-        struct error *err = change_request_send(&change_request, NULL);
+        INTERNAL(ReplicatedEntities) part = INTERNAL_VALUE(REPLICATED_ENTITIES__INIT);
+        part.source = (char *)source;
+        part.records = &records->records[i];
+        part.n_records = left > ENTITIES_PER_CHANGE ? ENTITIES_PER_CHANGE : left;
+        struct error *err =
+            domains_ask_for_change(domains, &apply_entities_question, &part, arena, NULL);
         if (err != NULL)
             return err;
         probe("entities_applied");
-        i += part.count;
+        i += part.n_records;
     }
     return NULL;
 }

@@ -148,7 +148,7 @@ struct error *
 domains_set_follower_position(struct domains *domains, const char *log_follower, uint64_t handled,
                               struct arena *arena)
 {
-    check(loop_index(loop_self()) == 0);
+    check(route_is_here(owner_of_domains()));
     check(log_follower[0] != '\0');
     uint64_t known = handled < domains->durable ? handled : domains->durable;
     const struct log_follower *before = map_get(domains->followers, slice_text(log_follower));
@@ -164,10 +164,43 @@ domains_set_follower_position(struct domains *domains, const char *log_follower,
     return domains_write(domains, fill_follower, &position_update, arena);
 }
 
+static struct error *
+serve_note_follower(void *domains, struct owner owner, const void *argument, struct arena *arena,
+                    void *answer)
+{
+    const INTERNAL(FollowerPosition) *position = argument;
+    int64_t before = domains_follower_position(domains, position->follower);
+    if (before >= 0 && position->handled < (uint64_t)before + position->distance)
+        return NULL;
+    return domains_set_follower_position(domains, position->follower, position->handled, arena);
+}
+
+/* Lost: the next one says it; meanwhile the log is kept for longer than it has to be. Twice: the
+ * position is there already. */
+static const struct route_question note_follower_question = {
+    .name = "domains.note_follower",
+    .request = INTERNAL_TYPE(follower_position),
+    .answer = INTERNAL_TYPE(empty),
+    .serve = serve_note_follower,
+    .may_come_twice = true,
+};
+
+struct error *
+domains_note_follower(struct domains *domains, const char *log_follower, uint64_t handled,
+                      uint64_t distance, struct arena *arena)
+{
+    INTERNAL(FollowerPosition) position = INTERNAL_VALUE(FOLLOWER_POSITION__INIT);
+    INTERNAL(Empty) answer = INTERNAL_VALUE(EMPTY__INIT);
+    position.follower = (char *)log_follower;
+    position.handled = handled;
+    position.distance = distance;
+    return domains_ask(domains, &note_follower_question, &position, arena, &answer);
+}
+
 int64_t
 domains_follower_position(const struct domains *domains, const char *log_follower)
 {
-    check(loop_index(loop_self()) == 0);
+    check(route_is_here(owner_of_domains()));
     const struct log_follower *known = map_get(domains->followers, slice_text(log_follower));
     return known == NULL ? -1 : (int64_t)known->handled;
 }
@@ -178,7 +211,7 @@ domains_follower_position(const struct domains *domains, const char *log_followe
 struct error *
 domains_position(struct domains *domains, const char *source, struct arena *arena, int64_t *handled)
 {
-    check(loop_index(loop_self()) == 0 && source[0] != '\0');
+    check(route_is_here(owner_of_domains()) && source[0] != '\0');
     bool is_found = false;
     struct slice bytes;
     struct slice key = key_of_text(arena_format(arena, FROM "%s", source), arena);
@@ -208,7 +241,7 @@ struct error *
 domains_set_position(struct domains *domains, const char *source, int64_t handled,
                      struct arena *arena)
 {
-    check(loop_index(loop_self()) == 0 && source[0] != '\0');
+    check(route_is_here(owner_of_domains()) && source[0] != '\0');
     if (domains->durable ==
         0) /* an empty cluster: starting again costs nothing, a write would count */
         return NULL;

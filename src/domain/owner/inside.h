@@ -4,8 +4,8 @@
  * (requests of clients), apply.c (messages of other clusters) and for writes that change no domain;
  * rows.c knows the form of rows; publish.c sends changes to the loops and listen.c notifies
  * listeners there; log.c, follow.c, dead_letters.c and failovers.c keep what goes with the domains;
- * reload.c reads the store and starts over after a failure. All fields belong to loop 0, except
- * that loop i owns domain_caches[i], listeners_by_loop[i] and groups[i].
+ * reload.c reads the store and starts over after a failure. All fields belong to where the domains
+ * live, loop 0, except that loop i owns domain_caches[i], listeners_by_loop[i] and groups[i].
  *
  * Invariants:
  *   1. domain_caches[0] holds exactly what is durable at notification version `durable`.
@@ -16,12 +16,15 @@
 #define CADENZA_DOMAIN_OWNER_INSIDE_H
 
 #include "base/list.h"
+#include "cadenza/internal/v1/domains.pb-c.h"
+#include "cadenza/internal/v1/error.pb-c.h"
 #include "domain/decide/decide.h"
 #include "domain/domain_cache.h"
 #include "domain/domains.h"
 #include "domain/drain_end.h"
 #include "fiber/loop.h"
 #include "fiber/sync.h"
+#include "route/ask.h"
 
 #define DOMAINS_CHANGES_MAX 4096 /* that wait to become durable */
 
@@ -40,17 +43,18 @@ struct cluster_isolation {
 
 struct domains {
     struct domains_options options;
-    struct writer *writer;      /* NULL while the state is read again */
-    struct domain_cache newest; /* with what is decided but perhaps not durable */
-    struct list undurable;      /* struct change, in order of ticket */
-    struct latch writer_users;  /* fibers that wait on the writer: it must not go away under them */
-    struct fiber_cond ready;    /* the writer is there (again) */
-    uint64_t durable;           /* notification version up to which everything is known, durably */
-    struct fiber_cond grew;     /* `durable` rose, or waiting for it has ended */
-    uint64_t log_floor;         /* the log was trimmed up to here */
-    struct map *followers;      /* name → struct follower */
-    uint64_t dead_newest;       /* the highest id that a dead letter ever had */
-    bool is_loaded;             /* `durable` and domain_caches[0] have been read */
+    struct route_service service; /* by which the owner is asked */
+    struct writer *writer;        /* NULL while the state is read again */
+    struct domain_cache newest;   /* with what is decided but perhaps not durable */
+    struct list undurable;        /* struct change, in order of ticket */
+    struct latch writer_users; /* fibers that wait on the writer: it must not go away under them */
+    struct fiber_cond ready;   /* the writer is there (again) */
+    uint64_t durable;          /* notification version up to which everything is known, durably */
+    struct fiber_cond grew;    /* `durable` rose, or waiting for it has ended */
+    uint64_t log_floor;        /* the log was trimmed up to here */
+    struct map *followers;     /* name → struct follower */
+    uint64_t dead_newest;      /* the highest id that a dead letter ever had */
+    bool is_loaded;            /* `durable` and domain_caches[0] have been read */
     bool is_reloading;
     bool has_ended_waits; /* calls no longer wait for the log to grow */
     bool is_closing;
@@ -129,12 +133,26 @@ struct change_request {
     struct domain *changed; /* the answer, one reference; NULL: nothing to show */
     struct error *err;
 };
-/* Decides, and decides again when another host was faster; the answer is in the request, a struct
- * change_request. On loop 0. Yields. */
-void change_request_run(void *change_request);
-/* The same from any loop; *changed gets the answer, with its reference. `changed` may be NULL. */
-must_use struct error *change_request_send(struct change_request *change_request,
-                                           struct domain **changed);
+/* Decides, and decides again when another host was faster; the answer is in the request. Where the
+ * domains live. Yields. */
+void change_request_run(struct change_request *change_request);
+
+/* --- change.c: questions to the owner
+ * -----------------------------------------------------------
+ */
+
+/* For those who serve a question: runs the request; its answer has the record. Yields. */
+must_use struct error *change_request_serve(struct change_request *change_request,
+                                            INTERNAL(ChangedDomain) * answer);
+/* Asks the owner of the domains. From any loop; yields. Errors: those of route_ask. */
+must_use struct error *domains_ask(struct domains *domains, const struct route_question *question,
+                                   const void *request, struct arena *arena, void *answer);
+/* The same for a change: *changed gets the domain as it is afterwards, with a reference, or NULL.
+ * `changed` may be NULL. */
+must_use struct error *domains_ask_for_change(struct domains *domains,
+                                              const struct route_question *question,
+                                              const void *request, struct arena *arena,
+                                              struct domain **changed);
 
 /* --- isolation.c
  * ------------------------------------------------------------------------------------

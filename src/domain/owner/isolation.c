@@ -6,7 +6,6 @@
 #include "base/check.h"
 #include "base/memory.h"
 #include "domain/owner/inside.h"
-#include "route/route.h"
 #include "store/key.h"
 #include "wire/message.h"
 
@@ -26,16 +25,32 @@ decide_isolation(const struct change_request *change_request, const struct domai
                                    change_request->arena, decision);
 }
 
-struct error *
-domains_set_isolation(struct domains *domains,
-                      const ADMIN(UpdateDomainIsolationGroupsRequest) *request, struct arena *arena)
+static struct error *
+serve_isolation(void *domains, struct owner owner, const void *argument, struct arena *arena,
+                void *answer)
 {
+    const ADMIN(UpdateDomainIsolationGroupsRequest) *request = argument;
     struct change_request change_request = {.domains = domains,
                                             .name = request->domain,
                                             .request = request,
                                             .decide = decide_isolation,
                                             .arena = arena};
-    return change_request_send(&change_request, NULL);
+    return change_request_serve(&change_request, answer);
+}
+
+/* As the changes of change.c: lost, an operator sets them again; never twice. */
+static const struct route_question isolation_question = {
+    .name = "domains.isolation",
+    .request = ADMIN_TYPE(update_domain_isolation_groups_request),
+    .answer = INTERNAL_TYPE(changed_domain),
+    .serve = serve_isolation,
+};
+
+struct error *
+domains_set_isolation(struct domains *domains,
+                      const ADMIN(UpdateDomainIsolationGroupsRequest) *request, struct arena *arena)
+{
+    return domains_ask_for_change(domains, &isolation_question, request, arena, NULL);
 }
 
 /* --- of the cluster ------------------------------------------------------------------------------
@@ -48,7 +63,8 @@ struct showing {
     struct error *err;
 };
 
-/* What this loop knows from now on. */
+/* What this loop knows from now on. A copy of the process, as the domain caches are: another host
+ * reads the row. */
 static void
 show(void *argument)
 {
@@ -105,7 +121,7 @@ domain_isolation_load(struct domains *domains, struct arena *arena)
 struct error *
 domain_isolation_refresh(struct domains *domains, struct arena *arena)
 {
-    check(loop_index(loop_self()) == 0);
+    check(route_is_here(owner_of_domains()));
     struct error *err = fiber_mutex_lock(&domains->regrouping, arena);
     if (err != NULL)
         return err;
@@ -131,42 +147,44 @@ fill(void *context, struct batch *batch)
     batch_put(batch, ROW_ISOLATION_GROUPS, key_of_text(KEY, batch->arena), *bytes);
 }
 
-struct isolation_setting {
-    struct domains *domains;
-    struct slice bytes;
-    struct arena *arena;
-    struct error *err;
-};
-
-static void
-set_there(void *argument)
+static struct error *
+serve_cluster_isolation(void *context, struct owner owner, const void *argument,
+                        struct arena *arena, void *answer)
 {
-    struct isolation_setting *isolation_setting = argument;
-    struct domains *domains = isolation_setting->domains;
-    check(loop_index(loop_self()) == 0 && isolation_setting->bytes.length > 0);
-    isolation_setting->err = fiber_mutex_lock(&domains->regrouping, isolation_setting->arena);
-    if (isolation_setting->err != NULL)
-        return;
-    isolation_setting->err =
-        domains_write(domains, fill, &isolation_setting->bytes, isolation_setting->arena);
-    if (isolation_setting->err == NULL)
-        isolation_setting->err =
-            show_all(domains, isolation_setting->bytes, isolation_setting->arena);
+    struct domains *domains = context;
+    const ADMIN(UpdateGlobalIsolationGroupsRequest) *request = argument;
+    STORED(IsolationGroupsRecord) record = CADENZA__STORAGE__V1__ISOLATION_GROUPS_RECORD__INIT;
+    record.format = FORMAT;
+    record.groups = request->isolation_groups;
+    struct slice bytes = message_encode(arena, &record.base);
+    check(bytes.length > 0);
+    struct error *err = fiber_mutex_lock(&domains->regrouping, arena);
+    if (err != NULL)
+        return err;
+    err = domains_write(domains, fill, &bytes, arena);
+    if (err == NULL)
+        err = show_all(domains, bytes, arena);
     fiber_mutex_unlock(&domains->regrouping);
+    return err;
 }
+
+/* Lost: an operator sets them again. Never twice: somebody else may have set them in between. */
+static const struct route_question cluster_isolation_question = {
+    .name = "domains.cluster_isolation",
+    .request = ADMIN_TYPE(update_global_isolation_groups_request),
+    .answer = INTERNAL_TYPE(empty),
+    .serve = serve_cluster_isolation,
+};
 
 struct error *
 domains_set_cluster_isolation(struct domains *domains,
                               const API(IsolationGroupConfiguration) *groups, struct arena *arena)
 {
-    STORED(IsolationGroupsRecord) *record =
-        message_new(arena, STORED_TYPE(isolation_groups_record));
-    record->format = FORMAT;
-    record->groups = (API(IsolationGroupConfiguration) *)groups;
-    struct isolation_setting isolation_setting = {
-        .domains = domains, .bytes = message_encode(arena, &record->base), .arena = arena};
-    struct error *err = route_to_domains(set_there, &isolation_setting, arena);
-    return err != NULL ? err : isolation_setting.err;
+    ADMIN(UpdateGlobalIsolationGroupsRequest)
+    request = ADMIN_VALUE(UPDATE_GLOBAL_ISOLATION_GROUPS_REQUEST__INIT);
+    INTERNAL(Empty) answer = INTERNAL_VALUE(EMPTY__INIT);
+    request.isolation_groups = (API(IsolationGroupConfiguration) *)groups;
+    return domains_ask(domains, &cluster_isolation_question, &request, arena, &answer);
 }
 
 const API(IsolationGroupConfiguration) *

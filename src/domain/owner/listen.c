@@ -10,7 +10,6 @@
 #include "domain/owner/inside.h"
 #include "fiber/clock.h"
 #include "fiber/probe.h"
-#include "route/route.h"
 
 #define REACH_WAIT  NS_PER_S /* how long to wait for a version */
 #define POLL_PAUSE  (50 * NS_PER_MS)
@@ -75,29 +74,40 @@ domains_unlisten(struct domain_listener *listener)
 /* --- reaching a version -------------------------------------------------------------------------
  */
 
-/* On loop 0, for a fiber of another. */
-struct log_query {
-    struct domains *domains;
-    uint64_t version;
-    struct arena *arena;
-    struct domain_changes changes;
-    struct error *err;
+static struct error *
+serve_reach(void *context, struct owner owner, const void *argument, struct arena *arena,
+            void *answer)
+{
+    struct domains *domains = context;
+    const INTERNAL(DomainsVersion) *wanted = argument;
+    uint64_t guard = 0;
+    if (domains->durable >= wanted->version)
+        return NULL;
+    struct error *err = domains_read_others(domains, arena, &guard);
+    if (err != NULL || guard >= wanted->version)
+        return err;
+    return error_new(arena, ERR_CORRUPT,
+                     "version %llu of the domains was handled, but the store has only %llu",
+                     (unsigned long long)wanted->version, (unsigned long long)guard);
+}
+
+/* Lets the owner look at the store. Lost: it is asked again until there is no more time. Twice: it
+ * looks once more. */
+static const struct route_question reach_question = {
+    .name = "domains.reach",
+    .request = INTERNAL_TYPE(domains_version),
+    .answer = INTERNAL_TYPE(empty),
+    .serve = serve_reach,
+    .may_come_twice = true,
 };
 
-static void
-read_others_there(void *argument)
+static struct error *
+ask_to_reach(struct domains *domains, uint64_t version, struct arena *arena)
 {
-    struct log_query *log_query = argument;
-    struct domains *domains = log_query->domains;
-    uint64_t guard = 0;
-    if (domains->durable >= log_query->version)
-        return;
-    log_query->err = domains_read_others(domains, log_query->arena, &guard);
-    if (log_query->err == NULL && guard < log_query->version)
-        log_query->err =
-            error_new(log_query->arena, ERR_CORRUPT,
-                      "version %llu of the domains was handled, but the store has only %llu",
-                      (unsigned long long)log_query->version, (unsigned long long)guard);
+    INTERNAL(DomainsVersion) wanted = INTERNAL_VALUE(DOMAINS_VERSION__INIT);
+    INTERNAL(Empty) answer = INTERNAL_VALUE(EMPTY__INIT);
+    wanted.version = version;
+    return domains_ask(domains, &reach_question, &wanted, arena, &answer);
 }
 
 struct error *
@@ -107,17 +117,17 @@ domains_reach(struct domains *domains, uint64_t version, struct arena *arena)
     int64_t latest = clock_monotonic() + REACH_WAIT;
     while (domains_notification_version(domains) < version) {
         probe("domain_version_awaited");
-        struct log_query log_query = {.domains = domains, .version = version, .arena = arena};
-        struct error *err = route_to_domains(read_others_there, &log_query, arena);
-        err = err != NULL ? err : log_query.err;
-        if (err != NULL)
+        struct error *err = ask_to_reach(domains, version, arena);
+        if (err != NULL && err->kind != ERR_UNAVAILABLE)
             return err;
         if (domains_notification_version(domains) >= version)
             break;
         if (clock_monotonic() >= latest)
-            return error_new(arena, ERR_UNAVAILABLE,
-                             "Version %llu of the domains is not known here yet, try again.",
-                             (unsigned long long)version);
+            return err != NULL
+                       ? err
+                       : error_new(arena, ERR_UNAVAILABLE,
+                                   "Version %llu of the domains is not known here yet, try again.",
+                                   (unsigned long long)version);
         enum wake wake = fiber_cond_wait(&loop_listeners->grew, clock_monotonic() + POLL_PAUSE);
         if (wake == WAKE_CANCELLED)
             return wake_error(wake, arena, "waiting for a version of the domains");
@@ -128,13 +138,32 @@ domains_reach(struct domains *domains, uint64_t version, struct arena *arena)
 /* --- what was missed ----------------------------------------------------------------------------
  */
 
-static void
-read_there(void *argument)
+static struct error *
+serve_read_log(void *domains, struct owner owner, const void *argument, struct arena *arena,
+               void *result)
 {
-    struct log_query *log_query = argument;
-    log_query->err = domains_read_log(log_query->domains, log_query->version, MISSED_PAGE,
-                                      clock_monotonic(), log_query->arena, &log_query->changes);
+    const INTERNAL(DomainLogQuery) *query = argument;
+    INTERNAL(DomainLogPage) *page = result;
+    struct domain_changes changes;
+    struct error *err = domains_read_log(domains, query->after, query->count_max, clock_monotonic(),
+                                         arena, &changes);
+    if (err != NULL)
+        return err;
+    page->n_versions = page->n_changes = changes.count;
+    page->versions = changes.version;
+    page->changes = (STORED(DomainChange) **)changes.change;
+    page->newest = changes.newest;
+    return NULL;
 }
+
+/* Reads. Lost: the shard is taken again, which reads again. */
+static const struct route_question read_log_question = {
+    .name = "domains.read_log",
+    .request = INTERNAL_TYPE(domain_log_query),
+    .answer = INTERNAL_TYPE(domain_log_page),
+    .serve = serve_read_log,
+    .may_come_twice = true,
+};
 
 static void
 show_missed(const struct missed_domain_visitor *visitor, const STORED(DomainRecord) *record)
@@ -148,16 +177,16 @@ show_missed(const struct missed_domain_visitor *visitor, const STORED(DomainReco
 /* Shows what a page has up to `known`, and counts failovers. A domain that one of these changes
  * created had no runs. */
 static uint64_t
-show_page(const struct domain_changes *changes, uint64_t known,
+show_page(const INTERNAL(DomainLogPage) * page, uint64_t known,
           const struct missed_domain_visitor *visitor)
 {
     uint64_t failovers = 0;
-    for (size_t i = 0; i < changes->count && changes->version[i] <= known; i++) {
-        const STORED(DomainChange) *change = changes->change[i];
+    for (size_t i = 0; i < page->n_changes && page->versions[i] <= known; i++) {
+        const STORED(DomainChange) *change = page->changes[i];
         bool is_new = change->operation == ADMIN_VALUE(DOMAIN_OPERATION__DOMAIN_OPERATION_CREATE);
         bool is_gone = change->record == NULL ||
                        change->operation == ADMIN_VALUE(DOMAIN_OPERATION__DOMAIN_OPERATION_DELETE);
-        if (change->record == NULL || (!is_new && is_failover(change->record, changes->version[i])))
+        if (change->record == NULL || (!is_new && is_failover(change->record, page->versions[i])))
             failovers++;
         if (!is_gone && change->record->n_drains > 0)
             show_missed(visitor, change->record);
@@ -173,19 +202,21 @@ domains_read_missed(struct domains *domains, uint64_t after,
     *reached = after;
     *failovers = 0;
     while (*reached < domains_notification_version(domains)) {
-        scoped(arena_drop) struct arena *page = arena_new(0);
-        struct log_query log_query = {.domains = domains, .version = *reached, .arena = page};
-        struct error *err = route_to_domains(read_there, &log_query, page);
-        err = err != NULL ? err : log_query.err;
+        scoped(arena_drop) struct arena *room = arena_new(0);
+        INTERNAL(DomainLogQuery) query = INTERNAL_VALUE(DOMAIN_LOG_QUERY__INIT);
+        INTERNAL(DomainLogPage) page = INTERNAL_VALUE(DOMAIN_LOG_PAGE__INIT);
+        query.after = *reached;
+        query.count_max = MISSED_PAGE;
+        struct error *err = domains_ask(domains, &read_log_question, &query, room, &page);
         if (err != NULL)
             return error_copy(arena, err);
         uint64_t known = domains_notification_version(domains);
-        const struct domain_changes *changes = &log_query.changes;
-        *failovers += show_page(changes, known, visitor);
-        /* Loop 0 may know more than this loop, which is notified of the rest as it comes. */
-        bool is_all = changes->count < MISSED_PAGE;
-        uint64_t last = is_all ? changes->newest : changes->version[changes->count - 1];
-        check(last > *reached && last <= changes->newest);
+        check(page.n_versions == page.n_changes);
+        *failovers += show_page(&page, known, visitor);
+        /* The owner may know more than this loop, which is notified of the rest as it comes. */
+        bool is_all = page.n_changes < MISSED_PAGE;
+        uint64_t last = is_all ? page.newest : page.versions[page.n_changes - 1];
+        check(last > *reached && last <= page.newest);
         *reached = last < known ? last : known;
         probe("domain_changes_caught_up");
     }

@@ -237,7 +237,7 @@ struct error *
 domains_read_log(struct domains *domains, uint64_t after, size_t count_max, int64_t deadline,
                  struct arena *arena, struct domain_changes *changes)
 {
-    check(loop_index(loop_self()) == 0);
+    check(route_is_here(owner_of_domains()));
     struct error *err = check_ahead(domains, arena, &after);
     if (err == NULL)
         err = wait_growth(domains, after, deadline, arena);
@@ -263,7 +263,7 @@ domains_read_log(struct domains *domains, uint64_t after, size_t count_max, int6
 void
 domains_end_waits(struct domains *domains)
 {
-    check(loop_index(loop_self()) == 0);
+    check(route_is_here(owner_of_domains()));
     domains->has_ended_waits = true;
     fiber_cond_broadcast(&domains->grew);
 }

@@ -2,7 +2,13 @@
  *
  * One loop message per other loop, there and back: the loop enters the change in its cache and
  * returns the message, so that all counting is done on loop 0 and needs no atomics. Messages of one
- * sender arrive in order, so every loop sees the changes in order of the notification version. */
+ * sender arrive in order, so every loop sees the changes in order of the notification version.
+ *
+ * This is the process showing itself a record, and no message between owners: what crosses is an
+ * immutable record with references that any loop may drop, and the counting that only loop 0 looks
+ * at. To another host a change is its row in the log of the store: that host looks for rows from
+ * time to time and whenever it has to (domains_refresh, domains_reach), so whatever it is not told
+ * it learns later. */
 #include "base/check.h"
 #include "base/memory.h"
 #include "domain/owner/inside.h"
@@ -78,7 +84,7 @@ change_enter(const struct change *change, struct domain_cache *domain_cache)
 static void
 note_entered(struct change *change)
 {
-    check(loop_index(loop_self()) == 0 && change->loops_left > 0);
+    check(route_is_here(owner_of_domains()) && change->loops_left > 0);
     if (--change->loops_left > 0)
         return;
     fiber_cond_broadcast(&change->known_everywhere);
@@ -108,7 +114,7 @@ void
 change_publish(struct change *change)
 {
     struct domains *domains = change->domains;
-    check(loop_index(loop_self()) == 0 && list_is_empty(&change->node));
+    check(route_is_here(owner_of_domains()) && list_is_empty(&change->node));
     check(change->version >=
           domains->domain_caches[0].notification_version); /* in order, to every loop */
     change_check(change);

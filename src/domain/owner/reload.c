@@ -315,7 +315,7 @@ reload(void *argument)
 void
 domains_start_reload(struct domains *domains)
 {
-    check(loop_index(loop_self()) == 0);
+    check(route_is_here(owner_of_domains()));
     if (domains->is_reloading || domains->is_closing)
         return;
     domains->is_reloading = true;

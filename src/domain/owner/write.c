@@ -287,11 +287,10 @@ change_request_finish(struct change_request *change_request, const struct domain
 }
 
 void
-change_request_run(void *argument)
+change_request_run(struct change_request *change_request)
 {
-    struct change_request *change_request = argument;
     struct domain_decision decision;
-    check(loop_index(loop_self()) == 0);
+    check(route_is_here(owner_of_domains()));
     /* Only messages of other clusters become dead letters. */
     check(change_request->dead_letter == 0 || change_request->source != NULL);
     for (int attempt = 1;; attempt++) {
@@ -329,7 +328,7 @@ struct error *
 domains_write(struct domains *domains, void (*fill)(void *context, struct batch *batch),
               void *context, struct arena *arena)
 {
-    check(loop_index(loop_self()) == 0);
+    check(route_is_here(owner_of_domains()));
     struct error *err = NULL;
     for (int attempt = 1;; attempt++) {
         ticket_t ticket = 0;

@@ -28,7 +28,6 @@
 #include "engine/shard/outbox_state.h"
 #include "fiber/clock.h"
 #include "fiber/probe.h"
-#include "route/route.h"
 #include "wire/errors.h"
 
 #define NOTE_TIMEOUT  (2 * NS_PER_S)
@@ -206,45 +205,21 @@ applied_domains_begin(struct tenure *tenure, uint64_t version, uint64_t failover
 
 /* --- how far the log is needed ---- */
 
-struct applied_domains_note {
-    struct domains *domains;
-    const char *name;
-    uint64_t handled;
-    struct arena *arena;
-    struct error *err;
-};
-
-/* On the loop of the domains. */
-static void
-note_there(void *argument)
-{
-    struct applied_domains_note *note = argument;
-    int64_t before = domains_follower_position(note->domains, note->name);
-    if (before >= 0 && note->handled < (uint64_t)before + NOTE_DISTANCE)
-        return;
-    note->err =
-        domains_set_follower_position(note->domains, note->name, note->handled, note->arena);
-}
-
 static void
 applied_domains_note_fiber(void *argument)
 {
     struct tenure *tenure = argument;
     struct arena *arena = arena_new(0);
     fiber_set_deadline(clock_monotonic() + NOTE_TIMEOUT);
-    struct applied_domains_note note = {
-        .domains = tenure->shard->options.domains,
-        .name = arena_format(arena, "shard:%u", tenure->shard->options.number),
-        .handled = tenure->applied_domains.handled,
-        .arena = arena,
-    };
-    struct error *err = route_to_domains(note_there, &note, arena);
-    err = err != NULL ? err : note.err;
+    uint64_t handled = tenure->applied_domains.handled;
+    const char *name = arena_format(arena, "shard:%u", tenure->shard->options.number);
+    struct error *err =
+        domains_note_follower(tenure->shard->options.domains, name, handled, NOTE_DISTANCE, arena);
     if (err != NULL)
         log_debug(tenure->shard->options.log, "the log of the domains was not told",
                   log_error(err));
-    check(tenure->applied_domains.is_noting && note.handled <= tenure->applied_domains.handled);
-    tenure->applied_domains.noted = note.handled; /* if it failed, the next one says it */
+    check(tenure->applied_domains.is_noting && handled <= tenure->applied_domains.handled);
+    tenure->applied_domains.noted = handled; /* if it failed, the next one says it */
     tenure->applied_domains.is_noting = false;
     arena_free(arena);
     tenure_leave(tenure);
