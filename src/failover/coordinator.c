@@ -15,8 +15,8 @@
 #include "domain/domain_cache.h"
 #include "failover/inside.h"
 #include "fiber/clock.h"
-#include "fiber/loop.h"
 #include "fiber/probe.h"
+#include "route/owner.h"
 #include "wire/message.h"
 
 #define RETRY_DELAY    NS_PER_S /* after an error of the store */
@@ -77,7 +77,7 @@ follow_domain(struct drains *drains, const struct domain *domain)
 {
     const struct drains_options *options = &drains->options;
     bool has_changed = false, is_deleted = domain_cache_is_deleted(domain);
-    check(loop_index(loop_self()) == 0);
+    check(route_is_here(owner_of_domains()));
     list_each(node, &drains->pending) {
         struct pending *pending = list_entry(node, struct pending, node);
         if (!pending->is_over && strcmp(pending->domain_id, domain->id) == 0 &&
@@ -405,6 +405,7 @@ drains_open(const struct drains_options *options)
     check(options->domains != NULL && options->store != NULL && options->group != NULL);
     struct drains *drains = memory_zalloc(1, sizeof *drains);
     drains->options = *options;
+    drains->service.context = drains;
     list_init(&drains->pending);
     fiber_cond_init(&drains->changed);
     make_metrics(drains);
@@ -419,7 +420,7 @@ drains_open(const struct drains_options *options)
 void
 drains_close(struct drains *drains)
 {
-    check(loop_index(loop_self()) == 0 && !drains->is_closing);
+    check(route_is_here(owner_of_domains()) && !drains->is_closing);
     drains->is_closing = true;
     fiber_cancel(drains->fiber);
     latch_wait(&drains->fibers);

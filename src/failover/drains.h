@@ -3,7 +3,8 @@
  *
  * It follows the domains: a drain begins and ends with their records, and is told which shards of
  * the other clusters are ready (marker.h). When all are, or when its time is up, what drains to
- * here becomes active, by one change of the domain. On loop 0, but for questions. */
+ * here becomes active, by one change of the domain. It lives with the domains (route/); questions
+ * come from any loop. */
 #ifndef CADENZA_FAILOVER_DRAINS_H
 #define CADENZA_FAILOVER_DRAINS_H
 
@@ -40,8 +41,8 @@ struct drain_ready {
 bool drains_await(const struct drains *drains, const struct drain_ready *ready);
 /* Every row before the marker of that source shard is applied. Durable when it returns; a
  * repetition changes nothing; one that no drain waits for (any longer) is dropped. When it was the
- * last one, the drain ends. On loop 0. Yields. Errors: ERR_UNAVAILABLE (the version is not known
- * here yet: try again), the store's. */
+ * last one, the drain ends. From any loop. Yields. Errors: ERR_UNAVAILABLE (the version is not
+ * known here yet, or no answer came: try again), the store's. */
 must_use struct error *drains_note_ready(struct drains *drains, const struct drain_ready *ready,
                                          struct arena *arena);
 /* The marker came, but something before it is parked: `reason` says what, for people. Not counted,

@@ -1,8 +1,8 @@
 /* inside.h - the coordinator of graceful failovers from inside. Only files of failover/ include it.
  *
  * coordinator.c follows the domains and decides when a drain is over; ready.c is told which shards
- * are ready, and says how far a drain is; rows.c knows the rows, left.c those of drains that
- * something else ended. All on loop 0. */
+ * are ready, progress.c says how far a drain is; rows.c knows the rows, left.c those of drains that
+ * something else ended. All where the domains live, but for what asks. */
 #ifndef CADENZA_FAILOVER_INSIDE_H
 #define CADENZA_FAILOVER_INSIDE_H
 
@@ -10,6 +10,7 @@
 #include "domain/drain_end.h"
 #include "failover/drains.h"
 #include "fiber/sync.h"
+#include "route/ask.h"
 
 /* What is known of one shard. */
 struct drain_shard {
@@ -45,6 +46,7 @@ struct pending {
 
 struct drains {
     struct drains_options options;
+    struct route_service service;
     struct list pending; /* struct pending */
     struct domain_listener listener;
     struct fiber_cond changed; /* for the fiber */
@@ -60,6 +62,14 @@ struct drains {
         struct gauge *markers;
     } metrics; /* each NULL: nothing is counted */
 };
+
+/* What moves: without a scope, the domain itself. */
+static inline struct cluster_attribute
+drain_attribute(const char *scope, const char *name)
+{
+    bool has_scope = scope[0] != '\0';
+    return (struct cluster_attribute){has_scope ? scope : NULL, has_scope ? name : NULL};
+}
 
 /* NULL: it does not drain to here, with that version. */
 struct pending *drains_find(struct drains *drains, const char *domain_id, const char *scope,

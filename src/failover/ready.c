@@ -1,14 +1,14 @@
-/* ready.c - what the shards of a source report, and how far a drain is. See drains.h.
+/* ready.c - what the shards of a source report. See drains.h.
  *
  * A shard counts once, and only for the version that is pending here: an older drain is over, and a
  * version that is newer than anything known here was decided by another host of this cluster, and
  * this host has not read it yet. Memory changes only after the row is durable. */
 #include "base/check.h"
+#include "cadenza/internal/v1/domains.pb-c.h"
+#include "cadenza/internal/v1/error.pb-c.h"
 #include "domain/active.h"
 #include "failover/inside.h"
-#include "fiber/loop.h"
 #include "fiber/probe.h"
-#include "route/route.h"
 #include "wire/message.h"
 
 static void
@@ -35,14 +35,6 @@ fill_note(void *context, struct batch *batch)
     batch_add_drain_shard(batch, note->pending, note->source, note->shard, note->record);
 }
 
-/* What moves: without a scope, the domain itself. */
-static struct cluster_attribute
-attribute_of(const char *scope, const char *name)
-{
-    bool has_scope = scope[0] != '\0';
-    return (struct cluster_attribute){has_scope ? scope : NULL, has_scope ? name : NULL};
-}
-
 /* *pending is NULL if no drain waits for it. */
 static struct error *
 find_pending(struct drains *drains, const struct drain_ready *ready, struct arena *arena,
@@ -54,7 +46,7 @@ find_pending(struct drains *drains, const struct drain_ready *ready, struct aren
         drains_find(drains, ready->domain_id, ready->scope, ready->name, ready->failover_version);
     if (*pending != NULL || domain == NULL)
         return NULL;
-    struct cluster_attribute attribute = attribute_of(ready->scope, ready->name);
+    struct cluster_attribute attribute = drain_attribute(ready->scope, ready->name);
     struct active_cluster active = domain_active(domain, &attribute, drains->options.group);
     if (ready->failover_version <= active.failover_version)
         return NULL;
@@ -104,7 +96,7 @@ drains_await(const struct drains *drains, const struct drain_ready *ready)
 {
     const struct cluster_group *group = drains->options.group;
     const struct domain *domain = domains_find_id(drains->options.domains, ready->domain_id);
-    struct cluster_attribute attribute = attribute_of(ready->scope, ready->name);
+    struct cluster_attribute attribute = drain_attribute(ready->scope, ready->name);
     if (domain == NULL ||
         cluster_group_of_version(group, ready->failover_version) != group->current)
         return false;
@@ -119,7 +111,7 @@ static struct error *
 note(struct drains *drains, const struct drain_ready *ready, const char *reason,
      struct arena *arena)
 {
-    check(loop_index(loop_self()) == 0 && !drains->is_closing);
+    check(route_is_here(owner_of_domains()) && !drains->is_closing);
     struct domains *domains = drains->options.domains;
     struct pending *pending = NULL;
     struct error *err = find_pending(drains, ready, arena, &pending);
@@ -146,10 +138,58 @@ note(struct drains *drains, const struct drain_ready *ready, const char *reason,
     return err;
 }
 
+/* --- asking -------------------------------------------------------------------------------------
+ */
+
+static struct error *
+serve_marker(void *drains, struct owner owner, const void *argument, struct arena *arena,
+             void *answer)
+{
+    const INTERNAL(DrainMarker) *marker = argument;
+    struct drain_ready ready = {.domain_id = marker->domain_id,
+                                .scope = marker->scope,
+                                .name = marker->name,
+                                .failover_version = marker->failover_version,
+                                .source_cluster = marker->source_cluster,
+                                .source_shard = marker->source_shard,
+                                .shard_count = marker->shard_count,
+                                .marker_time = marker->marker_time};
+    return note(drains, &ready, marker->blocked[0] == '\0' ? NULL : marker->blocked, arena);
+}
+
+/* Lost: who applies the rows of that cluster tries its marker again, and does not acknowledge it
+ * before; after a crash the source sends it again. Twice: a shard counts once. */
+static const struct route_question marker_question = {
+    .name = "drains.marker",
+    .request = INTERNAL_TYPE(drain_marker),
+    .answer = INTERNAL_TYPE(empty),
+    .serve = serve_marker,
+    .may_come_twice = true,
+};
+
+static struct error *
+ask_to_note(struct drains *drains, const struct drain_ready *ready, const char *blocked,
+            struct arena *arena)
+{
+    INTERNAL(DrainMarker) marker = INTERNAL_VALUE(DRAIN_MARKER__INIT);
+    INTERNAL(Empty) answer = INTERNAL_VALUE(EMPTY__INIT);
+    marker.domain_id = (char *)ready->domain_id;
+    marker.scope = (char *)ready->scope;
+    marker.name = (char *)ready->name;
+    marker.failover_version = ready->failover_version;
+    marker.source_cluster = (char *)ready->source_cluster;
+    marker.source_shard = ready->source_shard;
+    marker.shard_count = ready->shard_count;
+    marker.marker_time = ready->marker_time;
+    marker.blocked = (char *)blocked;
+    return route_ask(owner_of_domains(), &drains->service, &marker_question, &marker, arena,
+                     &answer);
+}
+
 struct error *
 drains_note_ready(struct drains *drains, const struct drain_ready *ready, struct arena *arena)
 {
-    return note(drains, ready, NULL, arena);
+    return ask_to_note(drains, ready, "", arena);
 }
 
 struct error *
@@ -157,126 +197,5 @@ drains_note_blocked(struct drains *drains, const struct drain_ready *ready, cons
                     struct arena *arena)
 {
     check(reason[0] != '\0');
-    return note(drains, ready, reason, arena);
-}
-
-/* --- how far it is ------------------------------------------------------------------------------
- */
-
-struct drain_query {
-    struct drains *drains;
-    const char *domain_id, *scope, *name;
-    struct arena *arena;
-    struct drain_progress *progress; /* one, or an array */
-    size_t count;                    /* of the array */
-    struct error *err;
-};
-
-static struct drain_progress
-progress_of(const STORED(Drain) *drain, struct arena *arena)
-{
-    check(drain->end_time != 0); /* it drains to here */
-    return (struct drain_progress){.is_found = true,
-                                   .scope = arena_text(arena, drain->scope),
-                                   .name = arena_text(arena, drain->name),
-                                   .failover_version = drain->failover_version,
-                                   .start_time = drain->start_time,
-                                   .end_time = drain->end_time};
-}
-
-/* Yields: what the rows say, if other hosts may have written some. */
-static struct error *
-measure(struct drains *drains, struct pending *pending, struct arena *arena,
-        struct drain_progress *progress)
-{
-    struct error *err = NULL;
-    if (!pending->is_read || !drains->options.is_alone)
-        err = pending_read(drains, pending, arena);
-    pending_measure(pending, arena, progress);
-    return err;
-}
-
-/* On loop 0. */
-static void
-answer(void *argument)
-{
-    struct drain_query *drain_query = argument;
-    struct drains *drains = drain_query->drains;
-    struct drain_progress *progress = drain_query->progress;
-    const struct domain *domain = domains_find_id(drains->options.domains, drain_query->domain_id);
-    struct cluster_attribute attribute = attribute_of(drain_query->scope, drain_query->name);
-    const STORED(Drain) *drain = domain == NULL ? NULL : domain_find_drain(domain, &attribute);
-    if (drain == NULL || !drain_is_to_here(drain, drains->options.group))
-        return;
-    *progress = progress_of(drain, drain_query->arena);
-    struct pending *pending =
-        drains_find(drains, domain->id, drain->scope, drain->name, drain->failover_version);
-    if (pending == NULL)
-        return;
-    pending_take(pending);
-    drain_query->err = measure(drains, pending, drain_query->arena, progress);
-    progress->missing = pending_list_missing(pending, drain_query->arena, &progress->missing_count);
-    pending_drop(pending);
-}
-
-struct error *
-drains_read(struct drains *drains, const char *domain_id, const char *scope, const char *name,
-            struct arena *arena, struct drain_progress *progress)
-{
-    *progress = (struct drain_progress){0};
-    struct drain_query drain_query = {.drains = drains,
-                                      .domain_id = domain_id,
-                                      .scope = scope,
-                                      .name = name,
-                                      .arena = arena,
-                                      .progress = progress};
-    struct error *err = route_to_domains(answer, &drain_query, arena);
-    return err != NULL ? err : drain_query.err;
-}
-
-static size_t
-count_drains(const struct drain_query *drain_query)
-{
-    size_t count = 0;
-    list_each(node, &drain_query->drains->pending) {
-        const struct pending *pending = list_entry(node, struct pending, node);
-        count += !pending->is_over && strcmp(pending->domain_id, drain_query->domain_id) == 0;
-    }
-    return count;
-}
-
-/* On loop 0. They are taken first: some may end while rows are read. */
-static void
-answer_all(void *argument)
-{
-    struct drain_query *drain_query = argument;
-    struct drains *drains = drain_query->drains;
-    size_t most = count_drains(drain_query);
-    struct pending **found = arena_zalloc(drain_query->arena, most + 1, sizeof(struct pending *));
-    list_each(node, &drains->pending) {
-        struct pending *pending = list_entry(node, struct pending, node);
-        if (!pending->is_over && strcmp(pending->domain_id, drain_query->domain_id) == 0)
-            found[drain_query->count++] = pending_take(pending);
-    }
-    check(drain_query->count == most);
-    drain_query->progress =
-        arena_zalloc(drain_query->arena, most + 1, sizeof *drain_query->progress);
-    for (size_t i = 0; i < most; i++) {
-        drain_query->progress[i] = progress_of(found[i]->drain, drain_query->arena);
-        if (drain_query->err == NULL)
-            drain_query->err =
-                measure(drains, found[i], drain_query->arena, &drain_query->progress[i]);
-        pending_drop(found[i]);
-    }
-}
-
-struct error *
-drains_list(struct drains *drains, const char *domain_id, struct arena *arena,
-            struct drain_progress **all, size_t *count)
-{
-    struct drain_query drain_query = {.drains = drains, .domain_id = domain_id, .arena = arena};
-    struct error *err = route_to_domains(answer_all, &drain_query, arena);
-    *all = drain_query.progress;
-    *count = drain_query.count;
-    return err != NULL ? err : drain_query.err;
+    return ask_to_note(drains, ready, reason, arena);
 }
