@@ -11,17 +11,21 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "base/vector.h"
+#include "cadenza/internal/v1/domains.pb-c.h"
+#include "cadenza/internal/v1/error.pb-c.h"
 #include "config/value.h"
 #include "fiber/fiber.h"
-#include "fiber/loop.h"
 #include "fiber/sync.h"
+#include "route/ask.h"
 #include "store/key.h"
+#include "wire/names.h"
 
 #define ORIGIN   "stored settings"
 #define DUMPED   (JSON_COMPACT | JSON_ENCODE_ANY | JSON_SORT_KEYS)
 #define TEXT_MAX ((size_t)1 << 20)
 
 struct settings {
+    struct route_service service;
     struct store *store;
     struct dynamic *dynamic;
     struct fiber_mutex lock; /* one change at a time */
@@ -181,8 +185,9 @@ struct error *
 settings_open(struct store *store, struct dynamic *dynamic, struct arena *arena,
               struct settings **opened)
 {
-    check(loop_index(loop_self()) == 0);
+    check(route_is_here(owner_of_domains()));
     struct settings *settings = memory_zalloc(1, sizeof *settings);
+    settings->service.context = settings;
     settings->store = store;
     settings->dynamic = dynamic;
     keep_text(settings, "{}");
@@ -201,12 +206,12 @@ settings_close(struct settings *settings)
 {
     if (settings == NULL)
         return;
-    check(loop_index(loop_self()) == 0);
+    check(route_is_here(owner_of_domains()));
     memory_free(settings->text);
     memory_free(settings);
 }
 
-/* --- changing: on loop 0 ---- */
+/* --- changing: where the settings live ---- */
 
 struct setting_change {
     struct settings *settings;
@@ -214,7 +219,6 @@ struct setting_change {
     const char *entries; /* the new ones; NULL: see `without` */
     const char *without; /* entries with these constraints go; NULL: all do */
     struct arena *arena;
-    struct error *err;
 };
 
 static json_t *
@@ -287,16 +291,40 @@ change_keys(struct setting_change *setting_change)
     return err != NULL ? err : reading;
 }
 
-static void
-change_on_loop(void *argument)
+/* JSON is never empty. */
+static const char *
+json_or_null(const char *json)
 {
-    struct setting_change *setting_change = argument;
-    setting_change->err = fiber_mutex_lock(&setting_change->settings->lock, setting_change->arena);
-    if (setting_change->err != NULL)
-        return;
-    setting_change->err = change_keys(setting_change);
-    fiber_mutex_unlock(&setting_change->settings->lock);
+    return json[0] == '\0' ? NULL : json;
 }
+
+static struct error *
+serve_change(void *context, struct owner owner, const void *argument, struct arena *arena,
+             void *answer)
+{
+    struct settings *settings = context;
+    const INTERNAL(SettingChange) *request = argument;
+    struct setting_change setting_change = {.settings = settings,
+                                            .name = request->name,
+                                            .entries = json_or_null(request->entries),
+                                            .without = json_or_null(request->without),
+                                            .arena = arena};
+    struct error *err = fiber_mutex_lock(&settings->lock, arena);
+    if (err != NULL)
+        return err;
+    err = change_keys(&setting_change);
+    fiber_mutex_unlock(&settings->lock);
+    return err;
+}
+
+/* Lost: an operator looks, or sets it again. Never twice: somebody else may have set it in
+ * between. */
+static const struct route_question change_question = {
+    .name = "settings.change",
+    .request = INTERNAL_TYPE(setting_change),
+    .answer = INTERNAL_TYPE(empty),
+    .serve = serve_change,
+};
 
 static struct error *
 check_name(const char *name, struct arena *arena)
@@ -309,71 +337,79 @@ check_name(const char *name, struct arena *arena)
 }
 
 static struct error *
-run_change(struct setting_change *setting_change)
+ask_for_change(struct settings *settings, const INTERNAL(SettingChange) * request,
+               struct arena *arena)
 {
-    struct error *err = check_name(setting_change->name, setting_change->arena);
-    if (err == NULL)
-        err = loop_call(loop_at(0), change_on_loop, setting_change, setting_change->arena);
-    return err != NULL ? err : setting_change->err;
+    INTERNAL(Empty) answer = INTERNAL_VALUE(EMPTY__INIT);
+    struct error *err = check_name(request->name, arena);
+    return err != NULL ? err
+                       : route_ask(owner_of_domains(), &settings->service, &change_question,
+                                   request, arena, &answer);
 }
 
 struct error *
 settings_update(struct settings *settings, const struct setting *setting, struct arena *arena)
 {
-    struct setting_change setting_change = {
-        .settings = settings, .name = setting->name, .arena = arena};
+    INTERNAL(SettingChange) request = INTERNAL_VALUE(SETTING_CHANGE__INIT);
     json_t *entries = NULL;
     struct error *err = setting_json(setting, arena, &entries);
     if (err != NULL)
         return err;
-    setting_change.entries = json_text(entries, arena);
+    request.name = (char *)setting->name;
+    request.entries = (char *)json_text(entries, arena);
     json_decref(entries);
-    return run_change(&setting_change);
+    return ask_for_change(settings, &request, arena);
 }
 
 struct error *
 settings_restore(struct settings *settings, const char *name,
                  const struct setting_constraint *constraints, size_t count, struct arena *arena)
 {
-    struct setting_change setting_change = {.settings = settings, .name = name, .arena = arena};
+    INTERNAL(SettingChange) request = INTERNAL_VALUE(SETTING_CHANGE__INIT);
     json_t *without = NULL;
     struct error *err = NULL;
     if (constraints != NULL)
         err = constraints_json(constraints, count, arena, &without);
     if (err != NULL)
         return err;
-    setting_change.without = without == NULL ? NULL : json_text(without, arena);
+    request.name = (char *)name;
+    if (without != NULL)
+        request.without = (char *)json_text(without, arena);
     json_decref(without);
-    return run_change(&setting_change);
+    return ask_for_change(settings, &request, arena);
 }
 
 /* --- reading ---- */
 
-struct settings_listing {
-    struct settings *settings;
-    const char *name;
-    struct arena *arena;
-    struct setting *found;
-    size_t count;
-};
-
-static void
-list_on_loop(void *argument)
+static struct error *
+serve_list(void *context, struct owner owner, const void *argument, struct arena *arena,
+           void *result)
 {
-    struct settings_listing *settings_listing = argument;
-    check(loop_index(loop_self()) == 0); /* settings->text is this loop's */
-    json_t *keys = read_keys(settings_listing->settings), *array;
-    const char *name;
-    settings_listing->found = arena_zalloc(settings_listing->arena, json_object_size(keys) + 1,
-                                           sizeof *settings_listing->found);
-    json_object_foreach(keys, name, array)
-    {
-        if (settings_listing->name[0] == '\0' || strcmp(settings_listing->name, name) == 0)
-            fill_setting(&settings_listing->found[settings_listing->count++], name, array,
-                         settings_listing->arena);
+    const struct settings *settings = context;
+    const INTERNAL(SettingsQuery) *query = argument;
+    INTERNAL(SettingsText) *answer = result;
+    if (query->name[0] == '\0') {
+        answer->text = arena_text(arena, settings->text);
+        return NULL;
     }
+    json_t *keys = read_keys(settings), *one = json_object();
+    json_t *entries = json_object_get(keys, query->name);
+    if (entries != NULL)
+        json_object_set(one, query->name, entries);
+    answer->text = (char *)json_text(one, arena);
+    json_decref(one);
     json_decref(keys);
+    return NULL;
 }
+
+/* Reads. Lost: the operator asks again. */
+static const struct route_question list_question = {
+    .name = "settings.list",
+    .request = INTERNAL_TYPE(settings_query),
+    .answer = INTERNAL_TYPE(settings_text),
+    .serve = serve_list,
+    .may_come_twice = true,
+};
 
 static int
 compare_names(const void *one, const void *other)
@@ -385,14 +421,20 @@ struct error *
 settings_list(struct settings *settings, const char *name, struct arena *arena,
               struct setting **found, size_t *count)
 {
-    struct settings_listing settings_listing = {.settings = settings, .name = name, .arena = arena};
-    struct error *err = loop_call(loop_at(0), list_on_loop, &settings_listing, arena);
+    INTERNAL(SettingsQuery) query = INTERNAL_VALUE(SETTINGS_QUERY__INIT);
+    INTERNAL(SettingsText) answer = INTERNAL_VALUE(SETTINGS_TEXT__INIT);
+    query.name = (char *)name;
+    struct error *err =
+        route_ask(owner_of_domains(), &settings->service, &list_question, &query, arena, &answer);
     if (err != NULL)
         return err;
-    qsort(settings_listing.found, settings_listing.count, sizeof *settings_listing.found,
-          compare_names);
-    *found = settings_listing.found;
-    *count = settings_listing.count;
+    json_t *keys = read_json(answer.text), *array;
+    const char *key;
+    *found = arena_zalloc(arena, json_object_size(keys) + 1, sizeof **found);
+    *count = 0;
+    json_object_foreach(keys, key, array) fill_setting(&(*found)[(*count)++], key, array, arena);
+    json_decref(keys);
+    qsort(*found, *count, sizeof **found, compare_names);
     return NULL;
 }
 
