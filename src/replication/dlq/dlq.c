@@ -4,72 +4,118 @@
  * number to give to purge and merge. A page token is the last id of the page before. */
 #include "base/check.h"
 #include "base/text.h"
+#include "cadenza/internal/v1/domains.pb-c.h"
+#include "cadenza/internal/v1/error.pb-c.h"
 #include "replication/inside.h"
-#include "route/route.h"
+#include "route/ask.h"
 #include "wire/message.h"
 #include "wire/presence.h"
 
 #define PAGE_SIZE_MAX 1000
 
-/* One call; runs where the domains are. */
-struct dlq_call {
-    struct domains *domains;
-    uint64_t after, to; /* ids */
-    size_t count_max;
-    struct arena *arena;
-    struct domain_dead_letters letters;
-    uint64_t count;
-    struct domain_merged merged;
-    struct error *err;
-};
-
-static void
-run_count(void *argument)
-{
-    struct dlq_call *dlq = argument;
-    dlq->err = domains_count_dead_letters(dlq->domains, dlq->arena, &dlq->count);
-}
-
-static void
-run_read(void *argument)
-{
-    struct dlq_call *dlq = argument;
-    dlq->err = domains_read_dead_letters(dlq->domains, dlq->after, dlq->to, dlq->count_max,
-                                         dlq->arena, &dlq->letters);
-}
-
-static void
-run_purge(void *argument)
-{
-    struct dlq_call *dlq = argument;
-    dlq->err = domains_purge_dead_letters(dlq->domains, dlq->to, dlq->arena);
-}
-
-static void
-run_merge(void *argument)
-{
-    struct dlq_call *dlq = argument;
-    dlq->err = domains_merge_dead_letters(dlq->domains, dlq->to, dlq->arena, &dlq->merged);
-}
+/* --- questions to the owner of the domains ---- */
 
 static struct error *
-dlq_run(struct dlq_call *dlq, void (*run)(void *argument))
+serve_count(void *domains, struct owner owner, const void *request, struct arena *arena,
+            void *result)
 {
-    struct error *err = route_to_domains(run, dlq, dlq->arena);
-    return err != NULL ? err : dlq->err;
+    INTERNAL(DomainLettersCount) *answer = result;
+    return domains_count_dead_letters(domains, arena, &answer->count);
 }
 
-static struct dlq_call
-dlq_begin(const struct rpc_call *call, const GOOGLE(Int64Value) *inclusive_end)
+/* These two read. Lost: an operator asks again. */
+static const struct route_question count_question = {
+    .name = "domain_letters.count",
+    .request = INTERNAL_TYPE(domain_letters_query),
+    .answer = INTERNAL_TYPE(domain_letters_count),
+    .serve = serve_count,
+    .may_come_twice = true,
+};
+
+static struct error *
+serve_read(void *domains, struct owner owner, const void *argument, struct arena *arena,
+           void *result)
+{
+    const INTERNAL(DomainLettersQuery) *query = argument;
+    INTERNAL(DomainLettersPage) *page = result;
+    struct domain_dead_letters letters;
+    struct error *err = domains_read_dead_letters(domains, query->after, query->to,
+                                                  query->count_max, arena, &letters);
+    if (err != NULL)
+        return err;
+    page->n_ids = page->n_letters = letters.count;
+    page->ids = letters.id;
+    page->letters = (STORED(DomainDeadLetter) **)letters.letter;
+    page->has_more = letters.has_more;
+    return NULL;
+}
+
+static const struct route_question read_question = {
+    .name = "domain_letters.read",
+    .request = INTERNAL_TYPE(domain_letters_query),
+    .answer = INTERNAL_TYPE(domain_letters_page),
+    .serve = serve_read,
+    .may_come_twice = true,
+};
+
+static struct error *
+serve_purge(void *domains, struct owner owner, const void *argument, struct arena *arena,
+            void *answer)
+{
+    const INTERNAL(DomainLettersQuery) *query = argument;
+    return domains_purge_dead_letters(domains, query->to, arena);
+}
+
+/* Lost: an operator asks again, and finds fewer. Not twice: where no end is given, a letter that
+ * came in between would go, too. */
+static const struct route_question purge_question = {
+    .name = "domain_letters.purge",
+    .request = INTERNAL_TYPE(domain_letters_query),
+    .answer = INTERNAL_TYPE(empty),
+    .serve = serve_purge,
+};
+
+static struct error *
+serve_merge(void *domains, struct owner owner, const void *argument, struct arena *arena,
+            void *result)
+{
+    const INTERNAL(DomainLettersQuery) *query = argument;
+    INTERNAL(DomainLettersMerged) *answer = result;
+    struct domain_merged merged;
+    struct error *err = domains_merge_dead_letters(domains, query->to, arena, &merged);
+    if (err != NULL)
+        return err;
+    answer->applied = merged.applied;
+    answer->left = merged.left;
+    answer->reasons = (char *)merged.reasons;
+    return NULL;
+}
+
+/* Lost: an operator asks again. Not twice: the second time fewer would be counted as applied. */
+static const struct route_question merge_question = {
+    .name = "domain_letters.merge",
+    .request = INTERNAL_TYPE(domain_letters_query),
+    .answer = INTERNAL_TYPE(domain_letters_merged),
+    .serve = serve_merge,
+};
+
+static struct error *
+dlq_ask(struct rpc_call *call, const struct route_question *question,
+        const INTERNAL(DomainLettersQuery) * query, void *answer)
+{
+    struct domains *domains = replication_of(call)->options.domains;
+    return route_ask(owner_of_domains(), domains_service(domains), question, query, call->arena,
+                     answer);
+}
+
+/* --- the calls ---- */
+
+static INTERNAL(DomainLettersQuery) query_of(const GOOGLE(Int64Value) *inclusive_end)
 {
     struct maybe_int64 end = presence_read_int64(inclusive_end);
-    return (struct dlq_call){
-        .domains = replication_of(call)->options.domains,
-        .to = !end.is_set     ? INT64_MAX
-              : end.value < 0 ? 0
-                              : (uint64_t)end.value,
-        .arena = call->arena,
-    };
+    INTERNAL(DomainLettersQuery) query = INTERNAL_VALUE(DOMAIN_LETTERS_QUERY__INIT);
+    query.to = !end.is_set ? INT64_MAX : end.value < 0 ? 0 : (uint64_t)end.value;
+    return query;
 }
 
 static struct error *
@@ -86,9 +132,10 @@ struct error *
 replication_count_dlq(struct rpc_call *call)
 {
     ADMIN(CountDLQMessagesResponse) *response = (ADMIN(CountDLQMessagesResponse) *)call->response;
-    struct dlq_call dlq = dlq_begin(call, NULL);
-    struct error *err = dlq_run(&dlq, run_count);
-    response->domain = (int64_t)dlq.count;
+    INTERNAL(DomainLettersQuery) query = query_of(NULL);
+    INTERNAL(DomainLettersCount) answer = INTERNAL_VALUE(DOMAIN_LETTERS_COUNT__INIT);
+    struct error *err = dlq_ask(call, &count_question, &query, &answer);
+    response->domain = (int64_t)answer.count;
     return err != NULL ? err : runs_dlq_count(call);
 }
 
@@ -113,28 +160,28 @@ replication_read_dlq(struct rpc_call *call)
     struct error *err = check_type(request->type, call->arena);
     if (err != NULL)
         return err;
-    struct dlq_call dlq = dlq_begin(call, request->inclusive_end_message_id);
+    INTERNAL(DomainLettersQuery) query = query_of(request->inclusive_end_message_id);
+    INTERNAL(DomainLettersPage) page = INTERNAL_VALUE(DOMAIN_LETTERS_PAGE__INIT);
     struct slice token = presence_read_bytes(request->next_page_token);
-    if (token.length > 0 && !text_parse_uint64(token, 1, INT64_MAX, &dlq.after))
+    if (token.length > 0 && !text_parse_uint64(token, 1, INT64_MAX, &query.after))
         return error_new(call->arena, ERR_BAD_REQUEST, "Invalid NextPageToken.");
     bool is_given = request->page_size > 0 && request->page_size < PAGE_SIZE_MAX;
-    dlq.count_max = is_given ? (size_t)request->page_size : PAGE_SIZE_MAX;
-    err = dlq_run(&dlq, run_read);
+    query.count_max = is_given ? (size_t)request->page_size : PAGE_SIZE_MAX;
+    err = dlq_ask(call, &read_question, &query, &page);
     if (err != NULL)
         return err;
-    check(dlq.letters.count <= dlq.count_max);
+    check(page.n_letters <= query.count_max && page.n_ids == page.n_letters);
     response->type = request->type;
-    response->n_replication_tasks = dlq.letters.count;
+    response->n_replication_tasks = page.n_letters;
     response->replication_tasks =
-        arena_zalloc(call->arena, dlq.letters.count, sizeof *response->replication_tasks);
-    for (size_t i = 0; i < dlq.letters.count; i++) {
-        check(dlq.letters.id[i] > (i == 0 ? dlq.after : dlq.letters.id[i - 1]));
-        response->replication_tasks[i] =
-            show_letter(dlq.letters.letter[i], dlq.letters.id[i], call->arena);
+        arena_zalloc(call->arena, page.n_letters, sizeof *response->replication_tasks);
+    for (size_t i = 0; i < page.n_letters; i++) {
+        check(page.ids[i] > (i == 0 ? query.after : page.ids[i - 1]));
+        response->replication_tasks[i] = show_letter(page.letters[i], page.ids[i], call->arena);
     }
-    if (dlq.letters.has_more) {
-        check(dlq.letters.count > 0);
-        uint64_t last = dlq.letters.id[dlq.letters.count - 1];
+    if (page.has_more) {
+        check(page.n_letters > 0);
+        uint64_t last = page.ids[page.n_letters - 1];
         response->next_page_token = presence_make_bytes(
             slice_text(arena_format(call->arena, "%llu", (unsigned long long)last)));
     }
@@ -151,14 +198,15 @@ replication_purge_dlq(struct rpc_call *call)
     struct error *err = check_type(request->type, call->arena);
     if (err != NULL)
         return err;
-    struct dlq_call dlq = dlq_begin(call, request->inclusive_end_message_id);
-    return dlq_run(&dlq, run_purge);
+    INTERNAL(DomainLettersQuery) query = query_of(request->inclusive_end_message_id);
+    INTERNAL(Empty) answer = INTERNAL_VALUE(EMPTY__INIT);
+    return dlq_ask(call, &purge_question, &query, &answer);
 }
 
 /* If some could not be applied, the call fails, and says how many and why. */
 static struct error *
-report_merged(const struct domain_merged *merged, ADMIN(MergeDLQMessagesResponse) *response,
-              struct arena *arena)
+report_merged(const INTERNAL(DomainLettersMerged) * merged,
+              ADMIN(MergeDLQMessagesResponse) *response, struct arena *arena)
 {
     response->applied =
         presence_make_int64(arena, (struct maybe_int64){true, (int64_t)merged->applied});
@@ -181,10 +229,10 @@ replication_merge_dlq(struct rpc_call *call)
     struct error *err = check_type(request->type, call->arena);
     if (err != NULL)
         return err;
-    struct dlq_call dlq = dlq_begin(call, request->inclusive_end_message_id);
-    err = dlq_run(&dlq, run_merge);
+    INTERNAL(DomainLettersQuery) query = query_of(request->inclusive_end_message_id);
+    INTERNAL(DomainLettersMerged) merged = INTERNAL_VALUE(DOMAIN_LETTERS_MERGED__INIT);
+    err = dlq_ask(call, &merge_question, &query, &merged);
     if (err != NULL)
         return err;
-    return report_merged(&dlq.merged, (ADMIN(MergeDLQMessagesResponse) *)call->response,
-                         call->arena);
+    return report_merged(&merged, (ADMIN(MergeDLQMessagesResponse) *)call->response, call->arena);
 }

@@ -9,8 +9,8 @@
 #include "base/memory.h"
 #include "fiber/clock.h"
 #include "fiber/fiber.h"
-#include "fiber/loop.h"
 #include "replication/in/follow_loop.h"
+#include "route/owner.h"
 #include "rpc/client.h"
 #include "uber/cadence/admin/v1/service.pb-c.h"
 #include "wire/message.h"
@@ -203,7 +203,7 @@ peer_round(struct followed_peer *followed_peer, struct arena *arena)
     struct domain_source *domain_source = (struct domain_source *)followed_peer;
     struct domains *domains = domain_source->in->options.domains;
     struct error *err = NULL;
-    check(loop_index(loop_self()) == 0 && fiber_deadline() == NEVER);
+    check(route_is_here(owner_of_domains()) && fiber_deadline() == NEVER);
     domain_source_check(domain_source);
     if (!domain_source->has_position)
         err = domains_position(domains, domain_source->base.cluster->name, arena,

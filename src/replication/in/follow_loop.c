@@ -7,8 +7,8 @@
 #include "base/memory.h"
 #include "fiber/clock.h"
 #include "fiber/fiber.h"
-#include "fiber/loop.h"
 #include "fiber/probe.h"
+#include "route/owner.h"
 
 #define PAUSE_MIN     (100 * NS_PER_MS)
 #define PAUSE_MAX     (5 * NS_PER_S)
@@ -134,7 +134,7 @@ start_peer(struct follow_loop *follow_loop, const struct cluster *cluster)
 void
 follow_loop_start(struct follow_loop *follow_loop, const struct follow_loop_options *options)
 {
-    check(loop_index(loop_self()) == 0);
+    check(route_is_here(owner_of_domains()));
     *follow_loop = (struct follow_loop){.options = *options};
     list_init(&follow_loop->peers);
     latch_init(&follow_loop->fibers, 0);
@@ -150,7 +150,7 @@ follow_loop_start(struct follow_loop *follow_loop, const struct follow_loop_opti
 void
 follow_loop_stop(struct follow_loop *follow_loop)
 {
-    check(loop_index(loop_self()) == 0 && !follow_loop->is_stopping);
+    check(route_is_here(owner_of_domains()) && !follow_loop->is_stopping);
     follow_loop->is_stopping = true;
     list_each(node, &follow_loop->peers)
         fiber_cancel(list_entry(node, struct followed_peer, node)->fiber);
@@ -190,7 +190,7 @@ try_peer(struct followed_peer *peer, int64_t deadline)
 void
 follow_loop_try_away(struct follow_loop *follow_loop, int64_t deadline)
 {
-    check(loop_index(loop_self()) == 0);
+    check(route_is_here(owner_of_domains()));
     list_each(node, &follow_loop->peers) {
         struct followed_peer *peer = list_entry(node, struct followed_peer, node);
         /* The first round may be one that began when the peer was still away. */

@@ -20,11 +20,11 @@
 #include "base/memory.h"
 #include "fiber/clock.h"
 #include "fiber/fiber.h"
-#include "fiber/loop.h"
 #include "fiber/probe.h"
 #include "fiber/sync.h"
 #include "fiber/timer.h"
 #include "replication/runs.h"
+#include "route/owner.h"
 #include "route/route.h"
 #include "wire/maps.h"
 #include "wire/message.h"
@@ -183,7 +183,7 @@ applier_check(const struct applier *applier)
 struct applier *
 applier_new(const struct applier_options *options)
 {
-    check(loop_index(loop_self()) == 0);
+    check(route_is_here(owner_of_domains()));
     check(options->source != options->world.group->current);
     struct applier *applier = memory_zalloc(1, sizeof *applier);
     struct metrics *metrics = options->world.metrics;
@@ -641,7 +641,7 @@ void
 applier_add(struct applier *applier, const ADMIN(GetReplicationMessagesResponse) *response,
             struct arena *arena, size_t *count, bool *has_more)
 {
-    check(loop_index(loop_self()) == 0 && !applier->is_stopping);
+    check(route_is_here(owner_of_domains()) && !applier->is_stopping);
     struct delivery *delivery = arena_make(arena, struct delivery);
     delivery->arena = arena;
     uint32_t own = engine_shard_count(applier->world.engine);

@@ -7,35 +7,13 @@
 #include "base/memory.h"
 #include "fiber/clock.h"
 #include "fiber/fiber.h"
-#include "fiber/loop.h"
 #include "fiber/probe.h"
-#include "replication/in/follow_loop.h"
-#include "replication/in/runs_apply.h"
-#include "route/route.h"
+#include "replication/in/runs_inside.h"
 #include "rpc/client.h"
 #include "wire/message.h"
 #include "wire/presence.h"
 
-#define PATH         "/uber.cadence.admin.v1.AdminAPI/GetReplicationMessages"
-#define RESEND_PATH  "/uber.cadence.admin.v1.AdminAPI/ResendReplicationTasks"
-#define CALL_TIMEOUT (10 * NS_PER_S)
-#define TRY_TIMEOUT  NS_PER_S /* for an unreachable peer, when an operator asks for the list */
-#define RUN_TIMEOUT  (180 * NS_PER_S) /* for all of a run's events; each page has its own */
-
-struct run_source {
-    struct followed_peer base;
-    struct runs_in *in;
-    struct applier *applier;
-    struct arena *echo; /* an answer that is applied once more; NULL: none */
-    const ADMIN(GetReplicationMessagesResponse) *echoed;
-    struct counter *fetched, *resynced;
-};
-
-struct runs_in {
-    struct runs_in_options options;
-    struct follow_loop follow_loop;
-    struct latch operations; /* calls of operators that are under way */
-};
+#define PATH "/uber.cadence.admin.v1.AdminAPI/GetReplicationMessages"
 
 /* --- one round ---- */
 
@@ -61,8 +39,8 @@ make_request(const struct run_source *run_source, struct arena *arena)
     return request;
 }
 
-static struct apply_world
-world_of(const struct run_source *run_source)
+struct apply_world
+run_source_world(const struct run_source *run_source)
 {
     const struct runs_in_options *options = &run_source->in->options;
     return (struct apply_world){.engine = options->engine,
@@ -77,7 +55,7 @@ world_of(const struct run_source *run_source)
 static struct error *
 resync(struct run_source *run_source, struct arena *arena, bool *is_resynced)
 {
-    struct apply_world world = world_of(run_source);
+    struct apply_world world = run_source_world(run_source);
     const struct log *log = run_source->in->options.log;
     struct error *err = NULL;
     for (uint32_t i = 0; err == NULL && i < applier_shard_count(run_source->applier); i++) {
@@ -127,7 +105,7 @@ static struct error *
 peer_round(struct followed_peer *followed_peer, struct arena *arena)
 {
     struct run_source *run_source = (struct run_source *)followed_peer;
-    check(loop_index(loop_self()) == 0 && !run_source->in->follow_loop.is_stopping);
+    check(route_is_here(owner_of_domains()) && !run_source->in->follow_loop.is_stopping);
     check(fiber_deadline() == NEVER);
     check(run_source->echo == NULL || run_source->in->options.echo > 0);
     play_echo(run_source);
@@ -136,7 +114,7 @@ peer_round(struct followed_peer *followed_peer, struct arena *arena)
     ADMIN(GetReplicationMessagesRequest) *request = make_request(run_source, arena);
     ADMIN(GetReplicationMessagesResponse) *response = NULL;
     struct arena *kept = arena_new(0);
-    fiber_set_deadline(begin + CALL_TIMEOUT);
+    fiber_set_deadline(begin + PEER_CALL_TIMEOUT);
     struct error *err = rpc_client_call(run_source->base.client, PATH, &request->base, kept,
                                         ADMIN_TYPE(get_replication_messages_response), &response);
     fiber_set_deadline(NEVER);
@@ -209,6 +187,7 @@ runs_in_start(const struct runs_in_options *options)
     check(options->metrics != NULL);
     struct runs_in *in = memory_zalloc(1, sizeof *in);
     in->options = *options;
+    in->service.context = in;
     latch_init(&in->operations, 0);
     const struct follow_loop_options follow_loop = {
         .ways = {options->group, options->tls, options->tokens},
@@ -234,168 +213,4 @@ runs_in_stop(struct runs_in *in)
     latch_wait(&in->operations); /* they use the peers' clients */
     follow_loop_free(&in->follow_loop);
     memory_free(in);
-}
-
-/* --- for operators ---- */
-
-struct operation {
-    struct runs_in *in;
-    void (*run)(struct operation *operation, const struct run_source *run_source);
-    const char *source; /* the peer that it is about */
-    const ADMIN(ReplicationTask) *task;
-    const struct replicated_gap *range;
-    const struct run_key *key;
-    int64_t timeout;
-    struct arena *arena;
-    struct error *err;
-};
-
-static const struct run_source *
-find_peer(struct operation *operation)
-{
-    list_each(node, &operation->in->follow_loop.peers) {
-        struct run_source *run_source = list_entry(node, struct run_source, base.node);
-        if (strcmp(run_source->base.cluster->name, operation->source) == 0)
-            return run_source;
-    }
-    operation->err = error_new(operation->arena, ERR_BAD_REQUEST,
-                               "Cluster '%s' is not one that is followed.", operation->source);
-    return NULL;
-}
-
-static void
-apply_here(struct operation *operation, const struct run_source *run_source)
-{
-    struct apply_world world = world_of(run_source);
-    enum applied applied =
-        apply_task(&world, operation->task, true, operation->arena, &operation->err);
-    check(applied == APPLIED || operation->err != NULL);
-}
-
-static void
-resend_here(struct operation *operation, const struct run_source *run_source)
-{
-    bool is_away;
-    struct apply_world world = world_of(run_source);
-    operation->err = apply_range(&world, operation->range, operation->arena, &is_away);
-}
-
-static void
-push_here(struct operation *operation, const struct run_source *run_source)
-{
-    struct arena *arena = operation->arena;
-    ADMIN(ResendReplicationTasksRequest) *request =
-        message_new(arena, ADMIN_TYPE(resend_replication_tasks_request));
-    ADMIN(ResendReplicationTasksResponse) *response = NULL;
-    request->domain_id = (char *)operation->key->domain_id;
-    request->workflow_execution = message_new(arena, API_TYPE(workflow_execution));
-    request->workflow_execution->workflow_id = (char *)operation->key->workflow_id;
-    request->workflow_execution->run_id = (char *)operation->key->run_id;
-    request->remote_cluster = (char *)run_source->in->options.group->current->name;
-    operation->err = rpc_client_call(run_source->base.client, RESEND_PATH, &request->base, arena,
-                                     ADMIN_TYPE(resend_replication_tasks_response), &response);
-}
-
-/* On loop 0. The latch keeps the peers while it runs. */
-static void
-operate_here(void *argument)
-{
-    struct operation *operation = argument;
-    struct runs_in *in = operation->in;
-    const struct run_source *run_source = find_peer(operation);
-    if (in->follow_loop.is_stopping)
-        operation->err = error_new(operation->arena, ERR_UNAVAILABLE, "The server is stopping.");
-    if (run_source == NULL || in->follow_loop.is_stopping)
-        return;
-    int64_t timeout = operation->timeout == 0 ? CALL_TIMEOUT : operation->timeout;
-    int64_t before = fiber_deadline(), latest = clock_monotonic() + timeout;
-    latch_add(&in->operations, 1);
-    fiber_set_deadline(latest < before ? latest : before);
-    operation->run(operation, run_source);
-    fiber_set_deadline(before);
-    latch_done(&in->operations);
-}
-
-static struct error *
-operate(struct operation *operation)
-{
-    struct error *err = loop_call(loop_at(0), operate_here, operation, operation->arena);
-    return err != NULL ? err : operation->err;
-}
-
-/* An unreachable peer is asked once more before it is listed: it may have come back since. */
-struct peer_list_call {
-    struct runs_in *in;
-    struct arena *arena;
-    struct peer_state *states;
-    size_t count;
-};
-
-static void
-list_here(void *argument)
-{
-    struct peer_list_call *peer_list_call = argument;
-    struct arena *arena = peer_list_call->arena;
-    const struct cluster_group *group = peer_list_call->in->options.group;
-    latch_add(&peer_list_call->in->operations, 1);
-    follow_loop_try_away(&peer_list_call->in->follow_loop, clock_monotonic() + TRY_TIMEOUT);
-    latch_done(&peer_list_call->in->operations);
-    peer_list_call->states = arena_zalloc(arena, group->count, sizeof *peer_list_call->states);
-    list_each(node, &peer_list_call->in->follow_loop.peers) {
-        const struct run_source *run_source = list_entry(node, struct run_source, base.node);
-        check(peer_list_call->count < group->count);
-        struct peer_state *state = &peer_list_call->states[peer_list_call->count++];
-        *state = (struct peer_state){
-            .cluster = run_source->base.cluster,
-            .failure =
-                run_source->base.is_away ? arena_text(arena, run_source->base.failure) : NULL,
-            .has_other_settings = run_source->base.is_away && run_source->base.has_logged_conflict,
-            .succeeded_at = run_source->base.succeeded_at};
-        state->waiting = applier_waiting(run_source->applier, arena, &state->oldest);
-    }
-}
-
-struct error *
-runs_in_list(struct runs_in *in, struct arena *arena, const struct peer_state **states,
-             size_t *count)
-{
-    struct peer_list_call peer_list_call = {.in = in, .arena = arena};
-    struct error *err = loop_call(loop_at(0), list_here, &peer_list_call, arena);
-    *states = peer_list_call.states;
-    *count = peer_list_call.count;
-    return err;
-}
-
-struct error *
-runs_in_apply(struct runs_in *in, const char *source, const ADMIN(ReplicationTask) *task,
-              struct arena *arena)
-{
-    struct operation operation = {
-        .in = in, .run = apply_here, .source = source, .task = task, .arena = arena};
-    return operate(&operation);
-}
-
-struct error *
-runs_in_resend(struct runs_in *in, const char *source, const struct replicated_gap *range,
-               struct arena *arena)
-{
-    struct operation operation = {.in = in,
-                                  .run = resend_here,
-                                  .source = source,
-                                  .range = range,
-                                  .timeout = RUN_TIMEOUT,
-                                  .arena = arena};
-    return operate(&operation);
-}
-
-struct error *
-runs_in_push(struct runs_in *in, const char *target, const struct run_key *key, struct arena *arena)
-{
-    struct operation operation = {.in = in,
-                                  .run = push_here,
-                                  .source = target,
-                                  .key = key,
-                                  .timeout = RUN_TIMEOUT,
-                                  .arena = arena};
-    return operate(&operation);
 }

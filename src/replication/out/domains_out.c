@@ -6,10 +6,11 @@
  * deadline: Cadence's clusters give 10 s. Every global domain is sent to every cluster, as
  * Cadence does, whether the domain lists that cluster or not: it may list it tomorrow. */
 #include "base/check.h"
+#include "cadenza/internal/v1/domains.pb-c.h"
 #include "domain/message.h"
 #include "fiber/clock.h"
 #include "replication/inside.h"
-#include "route/route.h"
+#include "route/ask.h"
 #include "wire/message.h"
 #include "wire/presence.h"
 
@@ -20,25 +21,21 @@
 #define FROM_LAST_ACK   (-1)
 #define ACK_NAME_FORMAT "cluster:%s"
 
-/* One call; runs where the domains are. */
+/* One call, where the domains are. */
 struct domain_poll {
     struct domains *domains;
-    const char *follower; /* "cluster:<name>" */
-    int64_t processed;    /* acknowledged by this call; negative: nothing */
-    int64_t retrieved;
-    int64_t deadline; /* of the waiting */
+    const INTERNAL(DomainLogPoll) * request; /* follower: "cluster:<name>" */
     struct arena *arena;
     ADMIN(ReplicationMessages) *messages; /* the answer */
-    struct error *err;
 };
 
 /* Where to read on. -1: after what was acknowledged last; lower: from the very beginning. */
 static uint64_t
 position_of(const struct domain_poll *domain_poll)
 {
-    int64_t position = domain_poll->retrieved;
+    int64_t position = domain_poll->request->retrieved;
     if (position == FROM_LAST_ACK)
-        position = domains_follower_position(domain_poll->domains, domain_poll->follower);
+        position = domains_follower_position(domain_poll->domains, domain_poll->request->follower);
     return position < 0 ? 0 : (uint64_t)position;
 }
 
@@ -97,12 +94,13 @@ static struct error *
 read_messages(struct domain_poll *domain_poll)
 {
     uint64_t after = position_of(domain_poll);
+    int64_t deadline = clock_monotonic() + domain_poll->request->wait;
     struct domain_changes changes;
     bool has_ended = false;
     while (domain_poll->messages->n_replication_tasks == 0 &&
            domain_poll->messages->n_entity_records == 0 && !has_ended) {
-        struct error *err = domains_read_log(domain_poll->domains, after, MESSAGES_MAX,
-                                             domain_poll->deadline, domain_poll->arena, &changes);
+        struct error *err = domains_read_log(domain_poll->domains, after, MESSAGES_MAX, deadline,
+                                             domain_poll->arena, &changes);
         if (err != NULL)
             return err;
         has_ended = changes.count == 0 && !changes.is_cut;
@@ -112,17 +110,28 @@ read_messages(struct domain_poll *domain_poll)
     return NULL;
 }
 
-static void
-domain_poll_run(void *argument)
+static struct error *
+serve_poll(void *domains, struct owner owner, const void *argument, struct arena *arena,
+           void *result)
 {
-    struct domain_poll *domain_poll = argument;
-    if (domain_poll->processed >= 0)
-        domain_poll->err =
-            domains_set_follower_position(domain_poll->domains, domain_poll->follower,
-                                          (uint64_t)domain_poll->processed, domain_poll->arena);
-    if (domain_poll->err == NULL)
-        domain_poll->err = read_messages(domain_poll);
+    struct domain_poll domain_poll = {domains, argument, arena, result};
+    int64_t processed = domain_poll.request->processed;
+    struct error *err = processed < 0
+                            ? NULL
+                            : domains_set_follower_position(domains, domain_poll.request->follower,
+                                                            (uint64_t)processed, arena);
+    return err != NULL ? err : read_messages(&domain_poll);
 }
+
+/* Lost: the peer asks again from where it was. Twice: what is acknowledged is so already, and the
+ * rest reads. */
+static const struct route_question poll_question = {
+    .name = "domains.poll",
+    .request = INTERNAL_TYPE(domain_log_poll),
+    .answer = ADMIN_TYPE(replication_messages),
+    .serve = serve_poll,
+    .may_come_twice = true,
+};
 
 /* If there is little time, half of it is for the way back. */
 int64_t
@@ -169,17 +178,13 @@ replication_get_domain_messages(struct rpc_call *call)
         replication_check_peer(replication->options.group, request->cluster_name, call->arena);
     if (err != NULL)
         return err;
-    struct domain_poll domain_poll = {
-        .domains = replication->options.domains,
-        .follower = arena_format(call->arena, ACK_NAME_FORMAT, request->cluster_name),
-        .processed = read_id(request->last_processed_message_id),
-        .retrieved = read_id(request->last_retrieved_message_id),
-        .deadline = replication_wait_until(call->arrival.deadline),
-        .arena = call->arena,
-        .messages = message_new(call->arena, ADMIN_TYPE(replication_messages)),
-    };
-    err = route_to_domains(domain_poll_run, &domain_poll, call->arena);
-    response->messages = domain_poll.messages;
+    INTERNAL(DomainLogPoll) poll = INTERNAL_VALUE(DOMAIN_LOG_POLL__INIT);
+    poll.follower = arena_format(call->arena, ACK_NAME_FORMAT, request->cluster_name);
+    poll.processed = read_id(request->last_processed_message_id);
+    poll.retrieved = read_id(request->last_retrieved_message_id);
+    poll.wait = replication_wait_until(call->arrival.deadline) - clock_monotonic();
+    response->messages = message_new(call->arena, ADMIN_TYPE(replication_messages));
     response->group_settings = presence_make_bytes(replication->settings);
-    return err != NULL ? err : domain_poll.err;
+    return route_ask(owner_of_domains(), domains_service(replication->options.domains),
+                     &poll_question, &poll, call->arena, response->messages);
 }

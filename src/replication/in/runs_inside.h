@@ -1,0 +1,32 @@
+/* runs_inside.h - what following the runs of peers (runs_in.c) and what operators ask of it
+ * (runs_operate.c) share. */
+#ifndef CADENZA_REPLICATION_IN_RUNS_INSIDE_H
+#define CADENZA_REPLICATION_IN_RUNS_INSIDE_H
+
+#include "fiber/sync.h"
+#include "replication/in/follow_loop.h"
+#include "replication/in/runs_apply.h"
+#include "route/ask.h"
+
+#define PEER_CALL_TIMEOUT (10 * NS_PER_S)
+
+struct run_source {
+    struct followed_peer base;
+    struct runs_in *in;
+    struct applier *applier;
+    struct arena *echo; /* an answer that is applied once more; NULL: none */
+    const ADMIN(GetReplicationMessagesResponse) *echoed;
+    struct counter *fetched, *resynced;
+};
+
+struct runs_in {
+    struct runs_in_options options;
+    struct route_service service;
+    struct follow_loop follow_loop;
+    struct latch operations; /* calls of operators that are under way */
+};
+
+/* What applying a message of that peer needs. */
+struct apply_world run_source_world(const struct run_source *run_source);
+
+#endif
