@@ -7,14 +7,17 @@
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/vector.h"
+#include "cadenza/internal/v1/domains.pb-c.h"
+#include "cadenza/internal/v1/error.pb-c.h"
 #include "entity/inside.h"
 #include "fiber/clock.h"
 #include "fiber/fiber.h"
-#include "fiber/loop.h"
 #include "fiber/probe.h"
 #include "fiber/sync.h"
 #include "fiber/tls.h"
-#include "route/route.h"
+#include "route/ask.h"
+#include "wire/message.h"
+#include "wire/presence.h"
 
 #define PAUSE_MIN    (200 * NS_PER_MS)
 #define PAUSE_MAX    (2 * NS_PER_S) /* a source that was repaired is followed again soon */
@@ -41,6 +44,7 @@ struct watcher {
 
 struct watchers {
     struct watchers_options options;
+    struct route_service service;
     struct latch fibers;
     bool is_stopping;
     struct watcher all[]; /* one per type */
@@ -239,11 +243,12 @@ start(struct watchers *watchers, size_t index)
 struct watchers *
 watchers_start(const struct watchers_options *options)
 {
-    check(loop_index(loop_self()) == 0);
+    check(route_is_here(owner_of_domains()));
     size_t count = options->types->count;
     struct watchers *watchers =
         memory_zalloc(1, sizeof *watchers + count * sizeof watchers->all[0]);
     watchers->options = *options;
+    watchers->service.context = watchers;
     latch_init(&watchers->fibers, 0);
     for (size_t i = 0; i < count; i++)
         start(watchers, i);
@@ -255,7 +260,7 @@ watchers_stop(struct watchers *watchers)
 {
     if (watchers == NULL)
         return;
-    check(loop_index(loop_self()) == 0 && !watchers->is_stopping);
+    check(route_is_here(owner_of_domains()) && !watchers->is_stopping);
     watchers->is_stopping = true;
     for (size_t i = 0; i < watchers->options.types->count; i++) {
         if (watchers->all[i].fiber != NULL)
@@ -269,35 +274,62 @@ watchers_stop(struct watchers *watchers)
 
 /* --- listing ------------------------------------------------------------------------------ */
 
-struct watchers_listing {
-    struct watchers *watchers;
-    struct arena *arena;
-    struct watcher_state *states;
-};
-
-static void
-list_there(void *argument)
+static struct error *
+serve_list(void *context, struct owner owner, const void *request, struct arena *arena,
+           void *result)
 {
-    struct watchers_listing *watchers_listing = argument;
-    for (size_t i = 0; i < watchers_listing->watchers->options.types->count; i++) {
-        const struct watcher *watcher = &watchers_listing->watchers->all[i];
-        watchers_listing->states[i] =
-            (struct watcher_state){.type = watcher->source.type,
-                                   .is_running = watcher->fiber != NULL,
-                                   .failure = arena_text(watchers_listing->arena, watcher->failure),
-                                   .failures = watcher->failures,
-                                   .changes = watcher->changes,
-                                   .success_time = watcher->success_time};
+    const struct watchers *watchers = context;
+    INTERNAL(EntityWatcherStates) *answer = result;
+    size_t count = watchers->options.types->count;
+    answer->watchers = arena_zalloc(arena, count, sizeof *answer->watchers);
+    for (; answer->n_watchers < count; answer->n_watchers++) {
+        const struct watcher *watcher = &watchers->all[answer->n_watchers];
+        INTERNAL(EntityWatcherState) *state =
+            message_new(arena, INTERNAL_TYPE(entity_watcher_state));
+        state->type = (char *)watcher->source.type->name;
+        state->is_running = watcher->fiber != NULL;
+        state->failure = presence_make_bytes(arena_slice(arena, slice_text(watcher->failure)));
+        state->failures = watcher->failures;
+        state->changes = watcher->changes;
+        state->success_time = watcher->success_time;
+        answer->watchers[answer->n_watchers] = state;
     }
+    return NULL;
 }
+
+/* Reads. Lost: an operator asks again. */
+static const struct route_question list_question = {
+    .name = "watchers.list",
+    .request = INTERNAL_TYPE(empty),
+    .answer = INTERNAL_TYPE(entity_watcher_states),
+    .serve = serve_list,
+    .may_come_twice = true,
+};
 
 struct error *
 watchers_list(struct watchers *watchers, struct arena *arena, struct watcher_state **states,
               size_t *count)
 {
-    *count = watchers == NULL ? 0 : watchers->options.types->count;
-    struct watchers_listing watchers_listing = {
-        watchers, arena, arena_zalloc(arena, *count + 1, sizeof *watchers_listing.states)};
-    *states = watchers_listing.states;
-    return *count == 0 ? NULL : loop_call(loop_at(0), list_there, &watchers_listing, arena);
+    INTERNAL(Empty) request = INTERNAL_VALUE(EMPTY__INIT);
+    INTERNAL(EntityWatcherStates) answer = INTERNAL_VALUE(ENTITY_WATCHER_STATES__INIT);
+    *count = 0;
+    struct error *err = watchers == NULL || watchers->options.types->count == 0
+                            ? NULL
+                            : route_ask(owner_of_domains(), &watchers->service, &list_question,
+                                        &request, arena, &answer);
+    *states = arena_zalloc(arena, answer.n_watchers + 1, sizeof **states);
+    for (size_t i = 0; err == NULL && i < answer.n_watchers; i++) {
+        const INTERNAL(EntityWatcherState) *state = answer.watchers[i];
+        struct watcher_state *shown = &(*states)[*count];
+        *shown = (struct watcher_state){
+            .type = entity_types_find(watchers->options.types, state->type),
+            .is_running = state->is_running,
+            .failure = arena_text_of(arena, presence_read_bytes(state->failure)),
+            .failures = state->failures,
+            .changes = state->changes,
+            .success_time = state->success_time,
+        };
+        *count += shown->type != NULL; /* a host with other settings may have more */
+    }
+    return err;
 }
