@@ -33,9 +33,3 @@ route_answer_to_shard(uint32_t shard, struct loop_message *message)
 {
     loop_post_answer(shard_loop(shard), message);
 }
-
-struct error *
-route_to_domains(void (*function)(void *argument), void *argument, struct arena *arena)
-{
-    return loop_call(loop_at(0), function, argument, arena);
-}

@@ -1,8 +1,8 @@
 /* route.h - finds the owner of a thing and delivers there: this loop or another one.
  *
  * In this stage a cluster is one process, so an owner is a loop: shard i lives on loop i modulo the
- * number of loops, the domains live on loop 0. Callers name the thing, never the loop; when hosts
- * join, only this folder changes. */
+ * number of loops. Callers name the thing, never the loop; when hosts join, only this folder
+ * changes. */
 #ifndef CADENZA_ROUTE_ROUTE_H
 #define CADENZA_ROUTE_ROUTE_H
 
@@ -22,7 +22,5 @@ unsigned route_loop_of_shard(uint32_t shard);
 /* A message to where the shard lives; see loop_post and loop_post_answer. Any loop; no yield. */
 must_use bool route_post_to_shard(uint32_t shard, struct loop_message *message);
 void route_answer_to_shard(uint32_t shard, struct loop_message *message);
-must_use struct error *route_to_domains(void (*function)(void *argument), void *argument,
-                                        struct arena *arena);
 
 #endif
