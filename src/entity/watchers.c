@@ -116,9 +116,10 @@ find_gone(const struct watcher *watcher, const struct mapping *mapping,
 }
 
 /* Everything is looked at before anything is written, so that a source with one mistake changes
- * nothing. Yields. */
+ * nothing. *count: rows that differed. Yields. */
 static struct error *
-apply(struct watcher *watcher, const struct watch_update *update, struct arena *arena)
+write_rows(struct watcher *watcher, const struct watch_update *update, struct arena *arena,
+           size_t *count)
 {
     const struct watchers_options *options = &watcher->watchers->options;
     check(cluster_group_is_primary(options->group));
@@ -133,15 +134,27 @@ apply(struct watcher *watcher, const struct watch_update *update, struct arena *
                         "it names %zu new entities, and there is room for %zu; system.entitiesMax "
                         "raises that",
                         source_changes.new_count, domains_entity_room(options->domains));
-    if (err == NULL && source_changes.all.count > 0)
-        err = domains_set_entities(options->domains, source_changes.all.items,
-                                   source_changes.all.count, arena);
+    *count = source_changes.all.count;
+    return err != NULL || *count == 0
+               ? err
+               : domains_set_entities(options->domains, source_changes.all.items, *count, arena);
+}
+
+/* If no answer came, the rows may have been written: then they no longer differ, and the rest is
+ * written now. Yields. */
+static struct error *
+apply(struct watcher *watcher, const struct watch_update *update, struct arena *arena)
+{
+    size_t count = 0, left = 0;
+    struct error *err = write_rows(watcher, update, arena, &count);
+    if (err != NULL && err->kind == ERR_UNAVAILABLE)
+        err = write_rows(watcher, update, arena, &left);
     if (err != NULL)
         return err;
-    if (source_changes.all.count > 0)
+    if (count > 0)
         probe("entities_watched");
-    watcher->changes += source_changes.all.count;
-    counter_add(watcher->change_counter, source_changes.all.count);
+    watcher->changes += count;
+    counter_add(watcher->change_counter, count);
     return NULL;
 }
 

@@ -7,6 +7,7 @@
 #include "fiber/socket.h"
 #include "fiber/sync.h"
 #include "net/http_get.h"
+#include "route/test_answers.h"
 #include "store/memory/memory.h"
 
 static const struct cluster clusters[] = {
@@ -105,7 +106,8 @@ state_of(struct watchers_fixture *watchers_fixture)
 {
     struct watcher_state *states = NULL;
     size_t count = 0;
-    EXPECT_OK(watchers_list(watchers_fixture->watchers, watchers_fixture->arena, &states, &count));
+    EXPECT_ANSWER(
+        watchers_list(watchers_fixture->watchers, watchers_fixture->arena, &states, &count));
     EXPECT_EQ(count, 1);
     return states[0];
 }
@@ -149,7 +151,7 @@ CONTRACT(watchers, an_entity_that_a_file_names_no_more_is_deleted_unless_others_
     save(path, "ann: us-west\nbob: us-east\n", arena);
     struct watchers_fixture *watchers_fixture = watchers_fixture_open("file", path, 0, arena);
     struct entity_change made = {ENTITY_ADD, "user", "eve", "us-east", "start"};
-    EXPECT_OK(domains_set_entities(watchers_fixture->domains, &made, 1, arena));
+    EXPECT_MADE(domains_set_entities(watchers_fixture->domains, &made, 1, arena));
     watchers_fixture_watch(watchers_fixture);
     sleep_for(NS_PER_S, arena);
     save(path, "{\"ann\": \"us-west\"}", arena);

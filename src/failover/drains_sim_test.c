@@ -11,6 +11,7 @@
 #include "fiber/clock.h"
 #include "fiber/fiber.h"
 #include "fiber/probe.h"
+#include "route/test_answers.h"
 #include "store/key.h"
 #include "wire/message.h"
 #include "wire/presence.h"
@@ -53,8 +54,8 @@ begin(struct cluster_pair *cluster_pair)
         API_NEW(cluster_pair->arena, failover_domain_request, .domain_name = "orders",
                 .domain_active_cluster_name = "west",
                 .failover_timeout = presence_make_duration(cluster_pair->arena, TIMEOUT_S));
-    EXPECT_OK(domains_failover(cluster_pair_domains(cluster_pair, WEST), request,
-                               cluster_pair->arena, NULL));
+    EXPECT_MADE(domains_failover(cluster_pair_domains(cluster_pair, WEST), request,
+                                 cluster_pair->arena, NULL));
     EXPECT_EQ(status(cluster_pair), ACTIVE_PENDING);
 }
 
@@ -85,10 +86,10 @@ static void
 note(struct cluster_pair *cluster_pair, uint32_t shard)
 {
     struct drain_ready ready = ready_of(cluster_pair, shard, version(cluster_pair));
-    EXPECT_OK(
+    EXPECT_ANSWER(
         drains_note_ready(drain_pair_drains(cluster_pair, WEST), &ready, cluster_pair->arena));
     ready.source_cluster = "south";
-    EXPECT_OK(
+    EXPECT_ANSWER(
         drains_note_ready(drain_pair_drains(cluster_pair, WEST), &ready, cluster_pair->arena));
     sleep_for(cluster_pair, NS_PER_MS);
 }
@@ -97,9 +98,9 @@ static struct drain_progress
 progress_of(struct cluster_pair *cluster_pair)
 {
     struct drain_progress progress;
-    EXPECT_OK(drains_read(drain_pair_drains(cluster_pair, WEST),
-                          orders_in(cluster_pair_domains(cluster_pair, WEST))->id, "", "",
-                          cluster_pair->arena, &progress));
+    EXPECT_ANSWER(drains_read(drain_pair_drains(cluster_pair, WEST),
+                              orders_in(cluster_pair_domains(cluster_pair, WEST))->id, "", "",
+                              cluster_pair->arena, &progress));
     return progress;
 }
 
@@ -204,7 +205,7 @@ play_silent(struct cluster_pair *cluster_pair)
     begin_first(cluster_pair);
     for (uint32_t i = 0; i < SHARDS; i++) {
         struct drain_ready ready = ready_of(cluster_pair, i, version(cluster_pair));
-        EXPECT_OK(
+        EXPECT_ANSWER(
             drains_note_ready(drain_pair_drains(cluster_pair, WEST), &ready, cluster_pair->arena));
     }
     struct drain_progress progress = progress_of(cluster_pair), *all = NULL;
@@ -213,9 +214,9 @@ play_silent(struct cluster_pair *cluster_pair)
     EXPECT_EQ(progress.pending_count, SHARDS);
     EXPECT_EQ(progress.clusters[0].ready_count, SHARDS);
     EXPECT_EQ(progress.clusters[1].shard_count, 0);
-    EXPECT_OK(drains_list(drain_pair_drains(cluster_pair, WEST),
-                          orders_in(cluster_pair_domains(cluster_pair, WEST))->id,
-                          cluster_pair->arena, &all, &count));
+    EXPECT_ANSWER(drains_list(drain_pair_drains(cluster_pair, WEST),
+                              orders_in(cluster_pair_domains(cluster_pair, WEST))->id,
+                              cluster_pair->arena, &all, &count));
     EXPECT_EQ(count, 1);
     EXPECT_EQ(all[0].ready_count, 0);
     EXPECT_EQ(all[0].failover_version, version(cluster_pair));
@@ -266,8 +267,8 @@ play_timeout(struct cluster_pair *cluster_pair)
     note(cluster_pair, 0);
     note(cluster_pair, 3);
     struct drain_ready dead_lettered = ready_of(cluster_pair, 2, 1);
-    EXPECT_OK(drains_note_blocked(drain_pair_drains(cluster_pair, WEST), &dead_lettered,
-                                  "a row of w is parked", cluster_pair->arena));
+    EXPECT_ANSWER(drains_note_blocked(drain_pair_drains(cluster_pair, WEST), &dead_lettered,
+                                      "a row of w is parked", cluster_pair->arena));
     EXPECT_EQ(progress_of(cluster_pair).missing_count, 4);
     EXPECT_TEXT(progress_of(cluster_pair).missing[1], "east shard 2: a row of w is parked");
     int64_t end = progress_of(cluster_pair).end_time;
@@ -346,7 +347,8 @@ play_superseded(struct cluster_pair *cluster_pair)
     begin(cluster_pair);
     EXPECT_EQ(version(cluster_pair), 11);
     struct drain_ready old = ready_of(cluster_pair, 2, 1), new = ready_of(cluster_pair, 2, 21);
-    EXPECT_OK(drains_note_ready(drain_pair_drains(cluster_pair, WEST), &old, cluster_pair->arena));
+    EXPECT_ANSWER(
+        drains_note_ready(drain_pair_drains(cluster_pair, WEST), &old, cluster_pair->arena));
     EXPECT_EQ(progress_of(cluster_pair).ready_count, 0);
     /* What is newer than all that is known here is another host's doing: try again. */
     EXPECT_KIND(drains_note_ready(drain_pair_drains(cluster_pair, WEST), &new, cluster_pair->arena),

@@ -4,6 +4,7 @@
 #include "base/test.h"
 #include "domain/message.h"
 #include "fiber/clock.h"
+#include "route/test_answers.h"
 #include "wire/message.h"
 #include "wire/presence.h"
 
@@ -127,8 +128,8 @@ cluster_pair_try_register(struct domains *domains, const char *name, bool is_glo
 void
 cluster_pair_register(struct cluster_pair *cluster_pair, int side, const char *name, bool is_global)
 {
-    EXPECT_OK(cluster_pair_try_register(cluster_pair_domains(cluster_pair, side), name, is_global,
-                                        cluster_pair->arena));
+    EXPECT_MADE(cluster_pair_try_register(cluster_pair_domains(cluster_pair, side), name, is_global,
+                                          cluster_pair->arena));
 }
 
 void
@@ -140,8 +141,8 @@ cluster_pair_describe(struct cluster_pair *cluster_pair, int side, const char *n
                 .description = (char *)description,
                 .update_mask = GOOGLE_NEW(cluster_pair->arena, field_mask, .n_paths = 1,
                                           .paths = (char *[]){"description"}));
-    EXPECT_OK(domains_update(cluster_pair_domains(cluster_pair, side), request, cluster_pair->arena,
-                             NULL));
+    EXPECT_MADE(domains_update(cluster_pair_domains(cluster_pair, side), request,
+                               cluster_pair->arena, NULL));
 }
 
 void
@@ -150,8 +151,8 @@ cluster_pair_failover(struct cluster_pair *cluster_pair, int side, const char *n
     API(FailoverDomainRequest) *request =
         API_NEW(cluster_pair->arena, failover_domain_request, .domain_name = (char *)name,
                 .domain_active_cluster_name = (char *)cluster_pair_group[to].name);
-    EXPECT_OK(domains_failover(cluster_pair_domains(cluster_pair, side), request,
-                               cluster_pair->arena, NULL));
+    EXPECT_MADE(domains_failover(cluster_pair_domains(cluster_pair, side), request,
+                                 cluster_pair->arena, NULL));
 }
 
 void
@@ -159,12 +160,12 @@ cluster_pair_delete(struct cluster_pair *cluster_pair, int side, const char *nam
 {
     API(DeprecateDomainRequest) *deprecate =
         API_NEW(cluster_pair->arena, deprecate_domain_request, .name = (char *)name);
-    EXPECT_OK(domains_deprecate(cluster_pair_domains(cluster_pair, side), deprecate,
-                                cluster_pair->arena, NULL));
+    EXPECT_MADE(domains_deprecate(cluster_pair_domains(cluster_pair, side), deprecate,
+                                  cluster_pair->arena, NULL));
     API(DeleteDomainRequest) *request =
         API_NEW(cluster_pair->arena, delete_domain_request, .name = (char *)name);
-    EXPECT_OK(domains_delete(cluster_pair_domains(cluster_pair, side), request, cluster_pair->arena,
-                             NULL));
+    EXPECT_MADE(domains_delete(cluster_pair_domains(cluster_pair, side), request,
+                               cluster_pair->arena, NULL));
 }
 
 struct domain_changes
@@ -188,9 +189,9 @@ cluster_pair_replicate(struct cluster_pair *cluster_pair, int from)
         const STORED(DomainChange) *change = changes.change[i];
         if (change->record == NULL) {
             struct entity_records rows = {change->entities, change->n_entities};
-            EXPECT_OK(domains_apply_entities(cluster_pair_domains(cluster_pair, !from),
-                                             cluster_pair_group[from].name, &rows,
-                                             cluster_pair->arena));
+            EXPECT_ANSWER(domains_apply_entities(cluster_pair_domains(cluster_pair, !from),
+                                                 cluster_pair_group[from].name, &rows,
+                                                 cluster_pair->arena));
             continue;
         }
         if (!change->record->domain->is_global_domain)

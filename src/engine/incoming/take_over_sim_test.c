@@ -2,6 +2,7 @@
  * what it took is written down before others go on (E-002, E-009 … E-011). Every batch is sent
  * twice. */
 #include "engine/test/incoming_simulation.h"
+#include "route/test_answers.h"
 #include "wire/message.h"
 
 static API(DecisionTaskFailedCause)
@@ -42,7 +43,7 @@ open_cities(struct shard_fixture *fixture)
     API(RegisterDomainRequest) *request =
         sample_register(EAST, "city.a:east,city.b:east", fixture->arena);
     request->name = "cities";
-    EXPECT_OK(domains_register(fixture->domains, request, fixture->arena, NULL));
+    EXPECT_MADE(domains_register(fixture->domains, request, fixture->arena, NULL));
     fixture->domain_id =
         arena_text(fixture->arena, domains_find_name(fixture->domains, "cities")->id);
 }

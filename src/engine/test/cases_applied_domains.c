@@ -7,6 +7,7 @@
 #include "engine/shard/outbox_state.h"
 #include "engine/shard/wakeups.h"
 #include "engine/test/shard_cases.h"
+#include "route/test_answers.h"
 #include "wire/message.h"
 
 /* --- a domain that moves ---- */
@@ -21,7 +22,7 @@ case_open_group(struct shard_fixture *fixture)
     if (domains_find_name(fixture->domains, "moving") == NULL) {
         API(RegisterDomainRequest) *request = sample_register(EAST, NULL, fixture->arena);
         request->name = "moving";
-        EXPECT_OK(domains_register(fixture->domains, request, fixture->arena, NULL));
+        EXPECT_MADE(domains_register(fixture->domains, request, fixture->arena, NULL));
     }
     fixture->options.domains = fixture->domains;
     fixture->options.group = options.group;
@@ -66,7 +67,7 @@ case_move_to(struct domains *domains, int cluster, struct arena *arena)
 {
     API(FailoverDomainRequest) *request = sample_failover(sample_names[cluster], NULL, arena);
     request->domain_name = "moving";
-    EXPECT_OK(domains_failover(domains, request, arena, NULL));
+    EXPECT_MADE(domains_failover(domains, request, arena, NULL));
 }
 
 /* Changes a domain without moving it. */
@@ -76,7 +77,7 @@ touch(struct shard_fixture *fixture)
     API(UpdateDomainRequest) *request = sample_update("description", fixture->arena);
     request->name = "moving";
     request->description = "touched";
-    EXPECT_OK(domains_update(fixture->domains, request, fixture->arena, NULL));
+    EXPECT_MADE(domains_update(fixture->domains, request, fixture->arena, NULL));
 }
 
 const STORED(ShardRecord) *
@@ -281,7 +282,7 @@ register_staying(struct shard_fixture *fixture)
         return;
     API(RegisterDomainRequest) *request = sample_register(EAST, NULL, fixture->arena);
     request->name = "staying";
-    EXPECT_OK(domains_register(fixture->domains, request, fixture->arena, NULL));
+    EXPECT_MADE(domains_register(fixture->domains, request, fixture->arena, NULL));
 }
 
 /* Starts runs of a domain that stays here; what they need is offered at once. */
@@ -467,7 +468,7 @@ case_work_waits_for_the_attribute_of_its_run(struct shard_fixture *fixture)
     API(RegisterDomainRequest) *request =
         sample_register(EAST, "city.a:west,city.b:east", fixture->arena);
     request->name = "split";
-    EXPECT_OK(domains_register(fixture->domains, request, fixture->arena, NULL));
+    EXPECT_MADE(domains_register(fixture->domains, request, fixture->arena, NULL));
     fixture->domain_id =
         arena_text(fixture->arena, domains_find_name(fixture->domains, "split")->id);
     fixture->options.cross_tasks =
@@ -483,7 +484,7 @@ case_work_waits_for_the_attribute_of_its_run(struct shard_fixture *fixture)
     shard_run_cross_tasks(fixture->shard);
     API(FailoverDomainRequest) *move = sample_failover(NULL, "city.a:east", fixture->arena);
     move->domain_name = "split";
-    EXPECT_OK(domains_failover(fixture->domains, move, fixture->arena, NULL));
+    EXPECT_MADE(domains_failover(fixture->domains, move, fixture->arena, NULL));
     shard_fixture_wait(count.runs == 2);
     shard_fixture_wait(shard_fixture_rows(fixture, ROW_TRANSFER) == 1);
     EXPECT_EQ(only_row(fixture)->state, TRANSFER_HELD);
@@ -501,7 +502,7 @@ case_the_log_of_the_domains_is_kept_for_the_shard(struct shard_fixture *fixture)
     for (int i = 0; i < 60; i++) {
         API(UpdateDomainRequest) *request = sample_update("description", fixture->arena);
         request->description = arena_format(fixture->arena, "%d", i);
-        EXPECT_OK(domains_update(fixture->domains, request, fixture->arena, NULL));
+        EXPECT_MADE(domains_update(fixture->domains, request, fixture->arena, NULL));
     }
     shard_fixture_wait(domains_follower_position(fixture->domains, name) >= before + 50);
 }

@@ -2,6 +2,7 @@
 #include "domain/test/samples.h"
 #include "engine/shard/inside.h"
 #include "engine/test/shard_cases.h"
+#include "route/test_answers.h"
 #include "wire/message.h"
 
 static uint64_t
@@ -182,7 +183,7 @@ case_a_domain_that_is_active_elsewhere_is_refused(struct shard_fixture *fixture)
     EXPECT_OK(domains_open(&options, fixture->arena, &fixture->domains));
     API(RegisterDomainRequest) *request = sample_register(WEST, NULL, fixture->arena);
     request->name = "elsewhere";
-    EXPECT_OK(domains_register(fixture->domains, request, fixture->arena, NULL));
+    EXPECT_MADE(domains_register(fixture->domains, request, fixture->arena, NULL));
     fixture->options.domains = fixture->domains;
     fixture->options.group = options.group;
     fixture->domain_id =

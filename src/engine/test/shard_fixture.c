@@ -3,6 +3,7 @@
 
 #include "base/check.h"
 #include "engine/shard/inside.h"
+#include "route/test_answers.h"
 #include "wire/message.h"
 #include "wire/presence.h"
 
@@ -31,7 +32,7 @@ shard_fixture_register(struct shard_fixture *fixture)
             API_NEW(fixture->arena, register_domain_request, .name = "orders",
                     .workflow_execution_retention_period =
                         presence_make_duration(fixture->arena, 24 * 3600));
-        EXPECT_OK(domains_register(fixture->domains, request, fixture->arena, NULL));
+        EXPECT_MADE(domains_register(fixture->domains, request, fixture->arena, NULL));
         domain = domains_find_name(fixture->domains, "orders");
     }
     fixture->domain_id = arena_text(fixture->arena, domain->id);
@@ -78,7 +79,7 @@ shard_fixture_archive(struct shard_fixture *fixture)
         GOOGLE_NEW(fixture->arena, field_mask, .paths = paths, .n_paths = array_length(paths));
     request->history_archival_status = API_VALUE(ARCHIVAL_STATUS__ARCHIVAL_STATUS_ENABLED);
     request->visibility_archival_status = API_VALUE(ARCHIVAL_STATUS__ARCHIVAL_STATUS_ENABLED);
-    EXPECT_OK(domains_update(fixture->domains, request, fixture->arena, NULL));
+    EXPECT_MADE(domains_update(fixture->domains, request, fixture->arena, NULL));
 }
 
 void

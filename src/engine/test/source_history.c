@@ -7,6 +7,7 @@
 #include "engine/run/rebuild.h"
 #include "engine/shard/inside.h"
 #include "engine/test/history_sample.h"
+#include "route/test_answers.h"
 #include "wire/message.h"
 #include "wire/presence.h"
 
@@ -18,7 +19,7 @@ source_move(struct shard_fixture *fixture, int cluster)
     API(FailoverDomainRequest) *request =
         sample_failover(sample_names[cluster], NULL, fixture->arena);
     request->domain_name = "moving";
-    EXPECT_OK(domains_failover(fixture->domains, request, fixture->arena, NULL));
+    EXPECT_MADE(domains_failover(fixture->domains, request, fixture->arena, NULL));
 }
 
 void
@@ -30,7 +31,7 @@ source_open(struct shard_fixture *fixture)
     EXPECT_OK(domains_open(&options, fixture->arena, &fixture->domains));
     API(RegisterDomainRequest) *request = sample_register(EAST, NULL, fixture->arena);
     request->name = "moving";
-    EXPECT_OK(domains_register(fixture->domains, request, fixture->arena, NULL));
+    EXPECT_MADE(domains_register(fixture->domains, request, fixture->arena, NULL));
     fixture->options.domains = fixture->domains;
     fixture->options.group = options.group;
     fixture->domain_id =
