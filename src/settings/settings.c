@@ -2,26 +2,22 @@
  * file would have them. It is parsed when it is needed, and the tree never lives across a yield. */
 #include "settings/settings.h"
 
-#include <jansson.h>
 #include <stdlib.h>
 
-#include "base/buffer.h"
 #include "base/check.h"
 #include "base/map.h"
 #include "base/memory.h"
-#include "base/text.h"
 #include "base/vector.h"
 #include "cadenza/internal/v1/domains.pb-c.h"
 #include "cadenza/internal/v1/error.pb-c.h"
-#include "config/value.h"
 #include "fiber/fiber.h"
 #include "fiber/sync.h"
 #include "route/ask.h"
+#include "settings/inside.h"
 #include "store/key.h"
 #include "wire/names.h"
 
 #define ORIGIN   "stored settings"
-#define DUMPED   (JSON_COMPACT | JSON_ENCODE_ANY | JSON_SORT_KEYS)
 #define TEXT_MAX ((size_t)1 << 20)
 
 struct settings {
@@ -33,106 +29,13 @@ struct settings {
     char *text; /* name → array of {value, constraints} */
 };
 
-/* --- JSON and back ---- */
-
-static int
-append(const char *bytes, size_t size, void *buffer)
-{
-    buffer_append(buffer, slice_of(bytes, size));
-    return 0;
-}
-
-static const char *
-json_text(const json_t *json, struct arena *arena)
-{
-    struct buffer buffer = {0};
-    int failed = json_dump_callback(json, append, &buffer, DUMPED);
-    check(failed == 0);
-    const char *text = arena_text_of(arena, buffer_slice(&buffer));
-    buffer_free(&buffer);
-    return text;
-}
-
-/* NULL: it is not JSON. */
-static json_t *
-read_json(const char *text)
-{
-    return json_loads(text, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, NULL);
-}
-
-static struct error *
-constraints_json(const struct setting_constraint *constraints, size_t count, struct arena *arena,
-                 json_t **json)
-{
-    *json = json_object();
-    for (size_t i = 0; i < count; i++) {
-        json_t *value = read_json(constraints[i].json);
-        if (value == NULL) {
-            json_decref(*json);
-            return error_new(arena, ERR_BAD_REQUEST, "constraint %s: its value is not JSON.",
-                             constraints[i].name);
-        }
-        json_object_set_new(*json, constraints[i].name, value);
-    }
-    return NULL;
-}
-
-static struct error *
-setting_json(const struct setting *setting, struct arena *arena, json_t **json)
-{
-    *json = json_array();
-    struct error *err = NULL;
-    for (size_t i = 0; i < setting->count && err == NULL; i++) {
-        const struct setting_entry *entry = &setting->entries[i];
-        json_t *value = read_json(entry->json), *constraints = NULL;
-        if (value == NULL)
-            err = error_new(arena, ERR_BAD_REQUEST, "%s: a value is not JSON.", setting->name);
-        else
-            err =
-                constraints_json(entry->constraints, entry->constraint_count, arena, &constraints);
-        if (err == NULL)
-            json_array_append_new(
-                *json, json_pack("{s:o, s:o}", "value", value, "constraints", constraints));
-        else
-            json_decref(value);
-    }
-    if (err != NULL)
-        json_decref(*json);
-    return err;
-}
-
-static void
-fill_entry(struct setting_entry *entry, const json_t *json, struct arena *arena)
-{
-    json_t *constraints = json_object_get(json, "constraints"), *value;
-    const char *name;
-    entry->json = json_text(json_object_get(json, "value"), arena);
-    entry->constraints =
-        arena_zalloc(arena, json_object_size(constraints) + 1, sizeof *entry->constraints);
-    json_object_foreach(constraints, name, value)
-    {
-        entry->constraints[entry->constraint_count++] =
-            (struct setting_constraint){arena_text(arena, name), json_text(value, arena)};
-    }
-}
-
-static void
-fill_setting(struct setting *setting, const char *name, const json_t *array, struct arena *arena)
-{
-    setting->name = arena_text(arena, name);
-    setting->count = json_array_size(array);
-    setting->entries = arena_zalloc(arena, setting->count + 1, sizeof *setting->entries);
-    for (size_t i = 0; i < setting->count; i++)
-        fill_entry(&setting->entries[i], json_array_get(array, i), arena);
-}
-
 /* --- life ---- */
 
 /* All keys; the caller drops the reference. */
 static json_t *
 read_keys(const struct settings *settings)
 {
-    json_t *keys = read_json(settings->text);
+    json_t *keys = settings_json_read(settings->text);
     check(json_is_object(keys));
     return keys;
 }
@@ -148,7 +51,7 @@ keep_text(struct settings *settings, const char *text)
 static struct error *
 add_row(json_t *keys, const struct row *row, struct arena *arena)
 {
-    json_t *entries = read_json(arena_text_of(arena, row->value));
+    json_t *entries = settings_json_read(arena_text_of(arena, row->value));
     struct slice key = row->key, name;
     if (!json_is_array(entries) || !key_take_text(&key, arena, &name)) {
         json_decref(entries);
@@ -174,7 +77,7 @@ read_rows(struct settings *settings, struct arena *arena)
     for (size_t i = 0; i < rows.count && err == NULL; i++)
         err = add_row(keys, &rows.row[i], arena);
     if (err == NULL)
-        keep_text(settings, json_text(keys, arena));
+        keep_text(settings, settings_json_text(keys, arena));
     json_decref(keys);
     return err != NULL
                ? err
@@ -224,7 +127,7 @@ struct setting_change {
 static json_t *
 entries_without(json_t *entries, const char *text)
 {
-    json_t *left = json_array(), *constraints = read_json(text), *entry;
+    json_t *left = json_array(), *constraints = settings_json_read(text), *entry;
     size_t index;
     json_array_foreach(entries, index, entry)
     {
@@ -242,16 +145,17 @@ text_after(const struct setting_change *setting_change, const char **row)
     check(setting_change->entries == NULL || setting_change->without == NULL);
     json_t *keys = read_keys(setting_change->settings), *entries = NULL;
     if (setting_change->entries != NULL)
-        entries = read_json(setting_change->entries);
+        entries = settings_json_read(setting_change->entries);
     else if (setting_change->without != NULL)
         entries =
             entries_without(json_object_get(keys, setting_change->name), setting_change->without);
-    *row = json_array_size(entries) == 0 ? NULL : json_text(entries, setting_change->arena);
+    *row =
+        json_array_size(entries) == 0 ? NULL : settings_json_text(entries, setting_change->arena);
     if (*row == NULL)
         json_object_del(keys, setting_change->name);
     else
         json_object_set(keys, setting_change->name, entries);
-    const char *text = json_text(keys, setting_change->arena);
+    const char *text = settings_json_text(keys, setting_change->arena);
     json_decref(entries);
     json_decref(keys);
     return text;
@@ -352,11 +256,11 @@ settings_update(struct settings *settings, const struct setting *setting, struct
 {
     INTERNAL(SettingChange) request = INTERNAL_VALUE(SETTING_CHANGE__INIT);
     json_t *entries = NULL;
-    struct error *err = setting_json(setting, arena, &entries);
+    struct error *err = settings_json_of(setting, arena, &entries);
     if (err != NULL)
         return err;
     request.name = (char *)setting->name;
-    request.entries = (char *)json_text(entries, arena);
+    request.entries = (char *)settings_json_text(entries, arena);
     json_decref(entries);
     return ask_for_change(settings, &request, arena);
 }
@@ -369,12 +273,12 @@ settings_restore(struct settings *settings, const char *name,
     json_t *without = NULL;
     struct error *err = NULL;
     if (constraints != NULL)
-        err = constraints_json(constraints, count, arena, &without);
+        err = settings_json_of_constraints(constraints, count, arena, &without);
     if (err != NULL)
         return err;
     request.name = (char *)name;
     if (without != NULL)
-        request.without = (char *)json_text(without, arena);
+        request.without = (char *)settings_json_text(without, arena);
     json_decref(without);
     return ask_for_change(settings, &request, arena);
 }
@@ -396,7 +300,7 @@ serve_list(void *context, struct owner owner, const void *argument, struct arena
     json_t *entries = json_object_get(keys, query->name);
     if (entries != NULL)
         json_object_set(one, query->name, entries);
-    answer->text = (char *)json_text(one, arena);
+    answer->text = (char *)settings_json_text(one, arena);
     json_decref(one);
     json_decref(keys);
     return NULL;
@@ -428,62 +332,22 @@ settings_list(struct settings *settings, const char *name, struct arena *arena,
         route_ask(owner_of_domains(), &settings->service, &list_question, &query, arena, &answer);
     if (err != NULL)
         return err;
-    json_t *keys = read_json(answer.text), *array;
+    json_t *keys = settings_json_read(answer.text), *array;
     const char *key;
     *found = arena_zalloc(arena, json_object_size(keys) + 1, sizeof **found);
     *count = 0;
-    json_object_foreach(keys, key, array) fill_setting(&(*found)[(*count)++], key, array, arena);
+    json_object_foreach(keys, key, array)
+        settings_json_fill(&(*found)[(*count)++], key, array, arena);
     json_decref(keys);
     qsort(*found, *count, sizeof **found, compare_names);
     return NULL;
-}
-
-/* As the file would have it: what looks like a number is one. */
-static json_t *
-map_json(const struct value_pair *pair)
-{
-    json_t *map = json_object();
-    for (int64_t number; pair->name != NULL; pair++) {
-        bool is_number = text_parse_int64(slice_text(pair->text), INT64_MIN, INT64_MAX, &number);
-        json_object_set_new(map, pair->name,
-                            is_number ? json_integer(number) : json_string(pair->text));
-    }
-    return map;
-}
-
-static json_t *
-value_json(const struct value *value, struct arena *arena)
-{
-    switch (value->type) {
-    case KEY_INTEGER:
-        return json_integer(value->integer);
-    case KEY_NUMBER:
-        return json_real(value->number);
-    case KEY_FLAG:
-        return json_boolean(value->integer != 0);
-    case KEY_DURATION:
-        return json_string(text_format_duration(arena, value->integer));
-    case KEY_TEXT:
-        return json_string(value->text);
-    case KEY_LIST: {
-        json_t *list = json_array();
-        for (const char *const *text = value->list; *text != NULL; text++)
-            json_array_append_new(list, json_string(*text));
-        return list;
-    }
-    case KEY_MAP:
-        return map_json(value->map);
-    case KEY_IGNORED:
-        break;
-    }
-    unreachable("a dynamic key of type %d", (int)value->type);
 }
 
 /* A constraint in the form that dynamic_filter_set takes: texts without quotes. */
 static const char *
 plain_text(const char *json, struct arena *arena)
 {
-    json_t *value = read_json(json);
+    json_t *value = settings_json_read(json);
     const char *text = arena_text(arena, json_is_string(value) ? json_string_value(value) : json);
     json_decref(value);
     return text;
@@ -504,9 +368,9 @@ settings_get(const struct settings *settings, const char *name,
                             constraints[i].name);
     if (err != NULL)
         return err;
-    json_t *value =
-        value_json(dynamic_value(settings->dynamic, dynamic_find_key(name), &filter), arena);
-    *json = json_text(value, arena);
+    json_t *value = settings_json_of_value(
+        dynamic_value(settings->dynamic, dynamic_find_key(name), &filter), arena);
+    *json = settings_json_text(value, arena);
     json_decref(value);
     return NULL;
 }
