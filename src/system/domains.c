@@ -26,7 +26,10 @@ register_one(struct domains *domains, const struct dynamic *dynamic, const char 
         presence_make_duration(arena, (int64_t)RETENTION_DAYS * 24 * 3600);
     request->security_token = (char *)dynamic_text(dynamic, DYNAMIC_ADMIN_TOKEN, &filter);
     struct error *err = domains_register(domains, request, arena, NULL);
-    return err != NULL && err->kind == ERR_DOMAIN_ALREADY_EXISTS ? NULL : err;
+    if (err != NULL && err->kind == ERR_DOMAIN_ALREADY_EXISTS)
+        return NULL;
+    /* If no answer came, it may have been done all the same. */
+    return domains_find_name(domains, name) != NULL ? NULL : err;
 }
 
 struct error *

@@ -17,23 +17,46 @@ group_is_namesake(const struct group_domain *domain, unsigned cluster, const API
     return domain->namesake_tried && cluster == domain->namesake && !shown->is_global_domain;
 }
 
-static void
-remove_namesake(struct group_load *load, const struct group_domain *domain, struct load_call *call)
+/* An answer between owners may be lost; what was asked for may have been done. */
+static bool
+is_lost(const struct error *err)
+{
+    return err != NULL && err->kind == ERR_UNAVAILABLE;
+}
+
+/* *is_there: it was, or is still. */
+static struct error *
+try_to_remove(const struct group_domain *domain, struct load_call *call, bool *is_there)
 {
     API(Domain) *shown = NULL;
     struct error *err = load_describe(call, domain->name, &shown);
-    if (err != NULL && err->kind == ERR_ENTITY_NOT_EXISTS)
-        return;
-    if (err == NULL && !group_is_namesake(domain, call->host, shown))
-        return;
-    if (err == NULL)
-        err = load_deprecate(call, domain->name);
-    if (err == NULL)
-        err = load_delete(call, domain->name);
+    if (err != NULL)
+        return err->kind == ERR_ENTITY_NOT_EXISTS ? NULL : err;
+    if (!group_is_namesake(domain, call->host, shown))
+        return NULL;
+    *is_there = true;
+    err = load_deprecate(call, domain->name);
+    return err != NULL ? err : load_delete(call, domain->name);
+}
+
+static void
+remove_namesake(struct group_load *load, const struct group_domain *domain, struct load_call *call)
+{
+    bool is_there = false;
+    struct error *err = try_to_remove(domain, call, &is_there);
+    while (is_lost(err))
+        err = try_to_remove(domain, call, &is_there);
     if (err != NULL)
         verdict_violate(&load->verdict, "cluster%u does not delete its own %s: %s", call->host,
                         domain->name, err->message);
-    load->namesakes++;
+    load->namesakes += is_there;
+}
+
+static struct error *
+try_to_merge(struct load_call *call, uint64_t *left)
+{
+    struct error *err = load_merge_dead_letters(call);
+    return err != NULL ? err : load_count_dead_letters(call, left);
 }
 
 static void
@@ -41,10 +64,12 @@ merge_dead_letters(struct group_load *load, struct load_call *call)
 {
     uint64_t dead_lettered = 0, left = 0;
     struct error *err = load_count_dead_letters(call, &dead_lettered);
+    while (is_lost(err))
+        err = load_count_dead_letters(call, &dead_lettered);
     if (err == NULL)
-        err = load_merge_dead_letters(call);
-    if (err == NULL)
-        err = load_count_dead_letters(call, &left);
+        err = try_to_merge(call, &left);
+    while (is_lost(err))
+        err = try_to_merge(call, &left);
     if (err != NULL)
         verdict_violate(&load->verdict, "cluster%u does not merge its dead letters: %s", call->host,
                         err->message);

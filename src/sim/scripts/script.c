@@ -47,7 +47,7 @@ begin_domain(struct script *script)
                                                .attribute_count = script->attribute_count});
         fiber_set_deadline(NEVER);
         script_sleep(script, NS_PER_S);
-    } while (err != NULL);
+    } while (err != NULL && err->kind != ERR_DOMAIN_ALREADY_EXISTS);
     for (unsigned i = 0; i < script->sim->count; i++) {
         API(Domain) *domain = NULL;
         for (int try = 0; domain == NULL && try < 60; try++) {

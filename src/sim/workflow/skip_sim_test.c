@@ -185,7 +185,8 @@ client_main(void *argument)
         fiber_set_deadline(clock_monotonic() + NS_PER_S);
         err = load_register(&call, &(struct load_registration){.name = DOMAIN});
         fiber_set_deadline(NEVER);
-    } while (err != NULL && fiber_sleep(10 * NS_PER_MS, arena) == NULL);
+    } while (err != NULL && err->kind != ERR_DOMAIN_ALREADY_EXISTS &&
+             fiber_sleep(10 * NS_PER_MS, arena) == NULL);
     skip_fixture->begun = clock_monotonic();
     for (unsigned i = 0; i < WORKFLOWS; i++)
         start(&call, arena_format(arena, "%c", 'a' + (int)i));
