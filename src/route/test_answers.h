@@ -1,5 +1,5 @@
-/* test_answers.h - for tests that ask owners where answers may be lost (CADENZA_MESSAGES=fail). In a
- * simulation the answer alone is lost: what was asked for has happened. */
+/* test_answers.h - for tests that ask owners where answers may be lost (CADENZA_MESSAGES=fail). In
+ * a simulation the answer alone is lost: what was asked for has happened. */
 #ifndef CADENZA_ROUTE_TEST_ANSWERS_H
 #define CADENZA_ROUTE_TEST_ANSWERS_H
 

@@ -97,7 +97,7 @@ serve_set_entities(void *domains, struct owner owner, const void *request, struc
     return change_request_serve(&change_request, answer);
 }
 
-/* Lost: whoever writes them does so again (a client's start, an operator, a watcher that looks at
+/* Lost: who writes them does so again (a client's start, an operator, a watcher that looks at
  * its source again), and what is there already changes nothing. Never twice: an entity may have
  * moved on in between. */
 static const struct route_question set_entities_question = {
