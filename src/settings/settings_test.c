@@ -2,7 +2,8 @@
 #include "settings/settings.h"
 
 #include "base/test.h"
-#include "fiber/linux/linux.h"
+#include "fiber/contract/contract.h"
+#include "route/test_answers.h"
 #include "store/memory/memory.h"
 
 #define KEY "frontend.maxBadBinaries"
@@ -55,15 +56,26 @@ update(struct settings_fixture *settings_fixture, const char *name, const char *
     struct setting_entry entry = {
         .json = json, .constraints = &constraint, .constraint_count = domain == NULL ? 0 : 1};
     struct setting setting = {.name = name, .entries = &entry, .count = 1};
-    return settings_update(settings_fixture->settings, &setting, settings_fixture->arena);
+    struct error *err = NULL;
+    do
+        err = settings_update(settings_fixture->settings, &setting, settings_fixture->arena);
+    while (test_is_answer_lost(err));
+    return err;
 }
 
 static void
-in_a_loop(void (*function)(void *base))
+run_body(void *argument)
 {
+    void (**body)(void *base) = argument;
     struct memory_base *base = memory_base_new(1);
-    linux_run(&(struct linux_options){.loops = 1}, function, base);
+    (*body)(base);
     memory_base_free(base);
+}
+
+static void
+in_a_loop(void (*body)(void *base))
+{
+    contract_run(1, run_body, &body);
 }
 
 TEST_IN(settings, what_is_stored_stands_over_the_file_and_stays_after_a_restart, void *base,
@@ -84,13 +96,15 @@ TEST_IN(settings, what_is_stored_stands_over_the_file_and_stays_after_a_restart,
     EXPECT_EQ(ask(&settings_fixture, "orders"), 11);
     struct setting *found;
     size_t count;
-    EXPECT_OK(settings_list(settings_fixture.settings, "", settings_fixture.arena, &found, &count));
+    EXPECT_ANSWER(
+        settings_list(settings_fixture.settings, "", settings_fixture.arena, &found, &count));
     EXPECT_EQ(count, 1);
     EXPECT_TEXT(found[0].name, KEY);
     EXPECT_TEXT(found[0].entries[0].json, "11");
-    EXPECT_OK(settings_restore(settings_fixture.settings, KEY, NULL, 0, settings_fixture.arena));
+    EXPECT_ANSWER(
+        settings_restore(settings_fixture.settings, KEY, NULL, 0, settings_fixture.arena));
     EXPECT_EQ(ask(&settings_fixture, "orders"), 8);
-    EXPECT_OK(
+    EXPECT_ANSWER(
         settings_list(settings_fixture.settings, KEY, settings_fixture.arena, &found, &count));
     EXPECT_EQ(count, 0);
     settings_fixture_close(&settings_fixture);
@@ -112,7 +126,8 @@ TEST_IN(settings, what_would_not_be_taken_from_a_file_is_refused_and_changes_not
     EXPECT_EQ(ask(&settings_fixture, "orders"), 8);
     struct setting *found;
     size_t count;
-    EXPECT_OK(settings_list(settings_fixture.settings, "", settings_fixture.arena, &found, &count));
+    EXPECT_ANSWER(
+        settings_list(settings_fixture.settings, "", settings_fixture.arena, &found, &count));
     EXPECT_EQ(count, 0);
     settings_fixture_close(&settings_fixture);
 }
@@ -141,7 +156,7 @@ TEST_IN(settings, entries_are_restored_by_their_constraints, void *base, in_a_lo
     struct setting_entry entries[] = {
         {.json = "20", .constraints = &of_orders, .constraint_count = 1}, {.json = "21"}};
     struct setting setting = {.name = KEY, .entries = entries, .count = 2};
-    EXPECT_OK(settings_update(settings_fixture.settings, &setting, settings_fixture.arena));
+    EXPECT_ANSWER(settings_update(settings_fixture.settings, &setting, settings_fixture.arena));
     const char *json;
     EXPECT_OK(
         settings_get(settings_fixture.settings, KEY, &of_orders, 1, settings_fixture.arena, &json));
@@ -151,7 +166,7 @@ TEST_IN(settings, entries_are_restored_by_their_constraints, void *base, in_a_lo
     EXPECT_OK(settings_get(settings_fixture.settings, "frontend.failoverCoolDown", NULL, 0,
                            settings_fixture.arena, &json));
     EXPECT_TEXT(json, "\"0s\"");
-    EXPECT_OK(
+    EXPECT_ANSWER(
         settings_restore(settings_fixture.settings, KEY, &of_orders, 1, settings_fixture.arena));
     EXPECT_EQ(ask(&settings_fixture, "orders"), 21);
     settings_fixture_close(&settings_fixture);
