@@ -1,4 +1,8 @@
-/* frame.c - the life of the frame. See system.h. */
+/* frame.c - the life of the frame. See system.h.
+ *
+ * Each loop has its own: where a task list of ours lives is where it is asked for (system_wanted),
+ * polled and worked on, so nothing here goes from one owner to another. Only the frame's own
+ * beginning and end go through all loops of the process. */
 #include "base/check.h"
 #include "base/memory.h"
 #include "domain/domains.h"
