@@ -11,6 +11,8 @@
 
 #include "base/arena.h"
 #include "base/slice.h"
+#include "cadenza/internal/v1/task.pb-c.h"
+#include "wire/names.h"
 
 enum task_type { TASK_DECISION = 0, TASK_ACTIVITY = 1 };
 #define TASK_TYPE_COUNT 2
@@ -52,5 +54,8 @@ task_is_query(const struct task *task)
 
 /* A deep copy into the arena. */
 struct task *task_copy(const struct task *task, struct arena *arena);
+/* As part of a message between owners, and back. Nothing is copied. */
+INTERNAL(Task) task_to_message(const struct task *task);
+struct task task_from_message(const INTERNAL(Task) * message);
 
 #endif
