@@ -9,11 +9,6 @@
 #include "wire/message.h"
 #include "wire/presence.h"
 
-struct describe {
-    struct arena *arena;
-    struct slice bytes;
-};
-
 /* NULL for no time at all. */
 static GOOGLE(Timestamp) *
 time_of(int64_t nanoseconds, struct arena *arena)
@@ -165,8 +160,9 @@ describe_paused(const STORED(RunRecord) *core, struct arena *arena)
 static void
 look_describe(void *context, const struct run *run, const STORED(CurrentRecord) *current)
 {
-    struct describe *describe = context;
-    struct arena *arena = describe->arena;
+    struct served_look *look = context;
+    struct slice *bytes = look->answer;
+    struct arena *arena = look->arena;
     API(DescribeWorkflowExecutionResponse) *response =
         message_new(arena, API_TYPE(describe_workflow_execution_response));
     response->execution_configuration = describe_configuration(run->core, arena);
@@ -176,24 +172,44 @@ look_describe(void *context, const struct run *run, const STORED(CurrentRecord) 
                                      : describe_paused(run->core, arena);
     describe_activities(response, run, arena);
     describe_children(response, run, arena);
-    describe->bytes = message_encode(arena, &response->base);
+    *bytes = message_encode(arena, &response->base);
 }
+
+static struct error *
+serve_describe(void *engine, struct owner owner, const void *request, struct arena *arena,
+               void *answer)
+{
+    struct slice bytes = {0};
+    API(DescribeWorkflowExecutionResponse) *copy = NULL;
+    struct error *err = engine_serve_look(engine, owner, request, look_describe, arena, &bytes);
+    if (err == NULL)
+        err = message_decode_as(arena, ERR_INTERNAL, API_TYPE(describe_workflow_execution_response),
+                                bytes, &copy);
+    if (err == NULL)
+        *(API(DescribeWorkflowExecutionResponse) *)answer = *copy;
+    return err;
+}
+
+/* Lost: the client asks again. Twice: it only reads. */
+static const struct route_question describe_question = {
+    .name = "shard.describe",
+    .request = INTERNAL_TYPE(run_look),
+    .answer = API_TYPE(describe_workflow_execution_response),
+    .serve = serve_describe,
+    .may_come_twice = true,
+};
 
 struct error *
 engine_describe(struct engine *engine, const struct run_key *key, struct arena *arena,
                 API(DescribeWorkflowExecutionResponse) *response)
 {
-    struct describe describe = {.arena = arena};
+    API(DescribeWorkflowExecutionResponse)
+    answer = API_VALUE(DESCRIBE_WORKFLOW_EXECUTION_RESPONSE__INIT);
     struct error *err = engine_admit(engine, key, arena);
     if (err == NULL)
-        err = engine_look(engine, key, look_describe, &describe, arena);
-    if (err != NULL)
-        return err;
-    API(DescribeWorkflowExecutionResponse) *copy = NULL;
-    err = message_decode_as(arena, ERR_INTERNAL, API_TYPE(describe_workflow_execution_response),
-                            describe.bytes, &copy);
+        err = engine_ask_look(engine, key, &describe_question, arena, &answer);
     if (err == NULL)
-        *response = *copy;
+        *response = answer;
     return err;
 }
 

@@ -25,6 +25,26 @@ must_use struct error *engine_ask_shard(struct engine *engine, uint32_t number,
 /* For those who serve a question: the shard that was asked, on its loop. */
 struct shard *engine_served_shard(void *engine, struct owner owner);
 
+/* What a look at a run fills, where its shard lives. */
+struct served_look {
+    const struct engine *engine;
+    struct arena *arena;
+    void *answer; /* of the question */
+};
+/* A question whose request is a RunLook (look.c); the second one: what was acknowledged before is
+ * seen. Yield. Errors: those of shard_look. */
+must_use struct error *engine_ask_look(struct engine *engine, const struct run_key *key,
+                                       const struct route_question *question, struct arena *arena,
+                                       void *answer);
+must_use struct error *engine_ask_look_surely(struct engine *engine, const struct run_key *key,
+                                              const struct route_question *question,
+                                              struct arena *arena, void *answer);
+/* For those who serve one: calls `look`, with a struct served_look, under the lock of the run. */
+must_use struct error *engine_serve_look(void *engine, struct owner owner, const void *request,
+                                         void (*look)(void *served_look, const struct run *run,
+                                                      const STORED(CurrentRecord) *current),
+                                         struct arena *arena, void *answer);
+
 typedef void look_function(void *context, const struct run *run,
                            const STORED(CurrentRecord) *current);
 

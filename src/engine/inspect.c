@@ -3,9 +3,10 @@
  * A run is shown in the shape that Cadence's tools read (ExecutionInfo, VersionHistories), as far
  * as they do, and whole under "Record", with what is pending under "Pending". */
 #include "base/text.h"
+#include "cadenza/internal/v1/error.pb-c.h"
 #include "engine/inside.h"
-#include "route/route.h"
 #include "wire/message_json.h"
+#include "wire/presence.h"
 
 #define THRIFT_TEXT 11
 #define THRIFT_MARK 0x59 /* of a blob in the binary protocol */
@@ -154,30 +155,42 @@ show_run(const struct run *run, struct arena *arena)
     return text;
 }
 
-struct look_inspect {
-    struct arena *arena;
-    const char *text, *run_id;
-};
-
 static void
 look_inspect(void *context, const struct run *run, const STORED(CurrentRecord) *current)
 {
-    struct look_inspect *look = context;
-    look->text = show_run(run, look->arena);
-    look->run_id = arena_text(look->arena, run->core->run_id);
+    struct served_look *look = context;
+    INTERNAL(RunInspection) *answer = look->answer;
+    answer->in_memory = presence_make_bytes(slice_text(show_run(run, look->arena)));
+    answer->run_id = arena_text(look->arena, run->core->run_id);
 }
+
+static struct error *
+serve_inspect(void *engine, struct owner owner, const void *request, struct arena *arena,
+              void *answer)
+{
+    return engine_serve_look(engine, owner, request, look_inspect, arena, answer);
+}
+
+/* Lost: the operator asks again. Twice: it only reads. */
+static const struct route_question inspect_question = {
+    .name = "shard.inspect",
+    .request = INTERNAL_TYPE(run_look),
+    .answer = INTERNAL_TYPE(run_inspection),
+    .serve = serve_inspect,
+    .may_come_twice = true,
+};
 
 struct error *
 engine_inspect_run(struct engine *engine, const struct run_key *key, struct arena *arena,
                    struct run_inspection *inspection)
 {
-    struct look_inspect look = {.arena = arena};
+    INTERNAL(RunInspection) answer = INTERNAL_VALUE(RUN_INSPECTION__INIT);
     *inspection = (struct run_inspection){.shard = engine_shard_of(engine, key->workflow_id)};
-    struct error *err = engine_look(engine, key, look_inspect, &look, arena);
+    struct error *err = engine_ask_look(engine, key, &inspect_question, arena, &answer);
     if (err != NULL)
         return err;
-    inspection->in_memory = look.text;
-    struct run_key stored = {key->domain_id, key->workflow_id, look.run_id};
+    inspection->in_memory = arena_text_of(arena, presence_read_bytes(answer.in_memory));
+    struct run_key stored = {key->domain_id, key->workflow_id, answer.run_id};
     struct run *run = NULL;
     err = run_load(engine->options.store, PARTITION_OF_SHARD(inspection->shard), &stored, arena,
                    &run);
@@ -190,45 +203,88 @@ engine_inspect_run(struct engine *engine, const struct run_key *key, struct aren
 
 /* --- shards ---- */
 
-struct shard_question {
-    struct engine *engine;
-    uint32_t number;
-    struct shard_state *state; /* NULL: give it up */
-    struct arena *arena;
-};
-
-static void
-ask_on_loop(void *argument)
+static struct error *
+serve_state(void *engine, struct owner owner, const void *request, struct arena *arena,
+            void *answer)
 {
-    struct shard_question *question = argument;
-    struct shard *shard = question->engine->shards[question->number];
-    if (question->state != NULL)
-        *question->state = shard_state(shard);
-    else
-        shard_give_up(shard);
+    INTERNAL(ShardState) *shown = answer;
+    struct shard_state state = shard_state(engine_served_shard(engine, owner));
+    shown->is_owned = state.is_owned;
+    shown->range_id = state.range_id;
+    shown->runs = state.runs;
+    shown->transfers = state.transfers;
+    shown->transfers_held = state.transfers_held;
+    shown->has_unread_transfers = state.has_unread_transfers;
+    shown->wakeups = state.wakeups;
+    shown->wakeups_held = state.wakeups_held;
+    shown->wakeup_level = state.wakeup_level;
+    return NULL;
 }
 
+/* Lost: the operator asks again. Twice: it only reads. */
+static const struct route_question state_question = {
+    .name = "shard.state",
+    .request = INTERNAL_TYPE(empty),
+    .answer = INTERNAL_TYPE(shard_state),
+    .serve = serve_state,
+    .may_come_twice = true,
+};
+
 static struct error *
-ask_shard(struct engine *engine, uint32_t number, struct shard_state *state, struct arena *arena)
+serve_give_up(void *engine, struct owner owner, const void *request, struct arena *arena,
+              void *answer)
 {
-    struct shard_question question = {engine, number, state, arena};
+    shard_give_up(engine_served_shard(engine, owner));
+    return NULL;
+}
+
+/* Lost: the operator sees whether the shard has a new range id. Twice: it is given up twice, which
+ * is harmless, but nobody asked for it. */
+static const struct route_question give_up_question = {
+    .name = "shard.give_up",
+    .request = INTERNAL_TYPE(empty),
+    .answer = INTERNAL_TYPE(empty),
+    .serve = serve_give_up,
+};
+
+static struct error *
+ask_number(struct engine *engine, uint32_t number, const struct route_question *question,
+           struct arena *arena, void *answer)
+{
+    INTERNAL(Empty) request = INTERNAL_VALUE(EMPTY__INIT);
     if (number >= engine->options.shard_count)
         return error_new(arena, ERR_BAD_REQUEST, "There is no shard %u: there are %u.", number,
                          engine->options.shard_count);
-    return route_to_shard(number, ask_on_loop, &question, arena);
+    return engine_ask_shard(engine, number, question, &request, arena, answer);
 }
 
 struct error *
 engine_shard_state(struct engine *engine, uint32_t number, struct arena *arena,
                    struct shard_state *state)
 {
-    return ask_shard(engine, number, state, arena);
+    INTERNAL(ShardState) answer = INTERNAL_VALUE(SHARD_STATE__INIT);
+    struct error *err = ask_number(engine, number, &state_question, arena, &answer);
+    if (err != NULL)
+        return err;
+    *state = (struct shard_state){
+        .is_owned = answer.is_owned,
+        .range_id = answer.range_id,
+        .runs = answer.runs,
+        .transfers = answer.transfers,
+        .transfers_held = answer.transfers_held,
+        .has_unread_transfers = answer.has_unread_transfers,
+        .wakeups = answer.wakeups,
+        .wakeups_held = answer.wakeups_held,
+        .wakeup_level = answer.wakeup_level,
+    };
+    return NULL;
 }
 
 struct error *
 engine_close_shard(struct engine *engine, uint32_t number, struct arena *arena)
 {
-    return ask_shard(engine, number, NULL, arena);
+    INTERNAL(Empty) answer = INTERNAL_VALUE(EMPTY__INIT);
+    return ask_number(engine, number, &give_up_question, arena, &answer);
 }
 
 uint32_t

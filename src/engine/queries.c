@@ -1,104 +1,10 @@
-/* queries.c - what a query has to know of its run, and decisions that answer queries. See
- * engine.h. */
+/* queries.c - decisions that answer queries. See engine.h. */
 #include "base/check.h"
-#include "domain/active.h"
 #include "engine/inside.h"
-#include "fiber/clock.h"
 #include "fiber/probe.h"
 #include "route/route.h"
-#include "wire/errors.h"
 #include "wire/maps.h"
 #include "wire/message.h"
-
-/* --- looking ---- */
-
-struct query_look {
-    const struct engine *engine;
-    struct query_view *view;
-    struct arena *arena;
-    bool is_zombie;
-};
-
-/* A cluster attribute that the domain does not have is nobody's: then any cluster that is asked
- * answers. */
-static void
-look_home(struct query_look *look, const struct run *run)
-{
-    const struct engine_options *options = &look->engine->options;
-    const STORED(RunRecord) *core = run->core;
-    const API(ActiveClusterSelectionPolicy) *policy = core->active_cluster_selection_policy;
-    const struct domain *domain = domains_find_id(options->domains, core->domain_id);
-    struct cluster_attribute attribute = cluster_attribute_of(policy);
-    look->view->is_active_here = true;
-    look->view->active_cluster = "";
-    if (domain == NULL)
-        return;
-    struct active_cluster active =
-        domains_active_run(options->domains, domain, &attribute, run_last_version(run));
-    look->view->is_active_here =
-        active.status == ACTIVE_HERE || active.status == ACTIVE_UNKNOWN_ATTRIBUTE;
-    look->view->active_cluster = arena_text(look->arena, active.cluster_name);
-}
-
-/* The sticky list, if its worker was seen lately enough. */
-static const char *
-fresh_sticky_list(const struct engine_options *options, const STORED(RunRecord) *core)
-{
-    const struct domain *domain = domains_find_id(options->domains, core->domain_id);
-    if (core->sticky_task_list == NULL)
-        return "";
-    struct dynamic_filter filter = DYNAMIC_NO_FILTER;
-    filter.domain_name = domain == NULL ? "" : domain->name;
-    int64_t age = clock_wall() - core->sticky_time;
-    bool is_fresh = age <= dynamic_duration(options->dynamic, DYNAMIC_STICKY_TTL, &filter);
-    return is_fresh ? core->sticky_task_list->name : "";
-}
-
-static void
-look_query(void *context, const struct run *run, const STORED(CurrentRecord) *current)
-{
-    struct query_look *look = context;
-    look->is_zombie = run_is_zombie(run);
-    const struct engine_options *options = &look->engine->options;
-    const STORED(RunRecord) *core = run->core;
-    API(WorkflowType) *type = message_new(look->arena, API_TYPE(workflow_type));
-    if (core->workflow_type != NULL)
-        type->name = arena_text(look->arena, core->workflow_type->name);
-    const char *list = core->task_list == NULL ? "" : core->task_list->name;
-    *look->view = (struct query_view){
-        .run_id = arena_text(look->arena, core->run_id),
-        .lineage = run_lineage(run, look->arena),
-        .next_event_id = core->next_event_id,
-        .previous_started_id = core->previous_started_event_id,
-        .history_bytes = core->history_bytes,
-        .is_open = run_is_open(run),
-        .has_decision = core->decision != NULL,
-        .close_status = core->close_status,
-        .workflow_type = type,
-        .list = arena_text(look->arena, list),
-        .sticky_list = arena_text(look->arena, fresh_sticky_list(options, core)),
-        .sticky_timeout = core->sticky_timeout,
-        .client_name = arena_text(look->arena, core->client_name),
-        .client_feature_version = arena_text(look->arena, core->client_feature_version),
-    };
-    look_home(look, run);
-}
-
-struct error *
-engine_query_view(struct engine *engine, const struct run_key *key, bool is_strong,
-                  struct arena *arena, struct query_view *view)
-{
-    struct query_look look = {engine, view, arena, false};
-    struct error *err =
-        (is_strong ? engine_look_surely : engine_look)(engine, key, look_query, &look, arena);
-    if (err == NULL && look.is_zombie) /* nobody works on it (E-043) */
-        err = errors_entity_not_exists(arena, NULL,
-                                       "Workflow execution not found.  WorkflowId: %s, RunId: %s",
-                                       key->workflow_id, key->run_id);
-    return err;
-}
-
-/* --- a completed decision ---- */
 
 struct completion_call {
     const struct engine *engine;

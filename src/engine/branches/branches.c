@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "engine/branches/history_message.h"
 #include "wire/message.h"
 #include "wire/presence.h"
 
@@ -89,6 +90,37 @@ branches_store(const struct run_branches *branches, STORED(RunRecord) *core, str
     core->side_branches = arena_zalloc(arena, branches->count, sizeof core->side_branches[0]);
     for (size_t i = 1; i < branches->count; i++)
         core->side_branches[i - 1] = store_side(&branches->branch[i], arena);
+}
+
+/* ---- messages ---- */
+
+void
+branches_to_message(const struct run_branches *branches, struct arena *arena,
+                    INTERNAL(BranchesOfRun) * message)
+{
+    check(branches->count > 0);
+    message->n_branches = branches->count;
+    message->branches = arena_zalloc(arena, branches->count, sizeof message->branches[0]);
+    for (size_t i = 0; i < branches->count; i++) {
+        const struct run_branch *branch = &branches->branch[i];
+        INTERNAL(BranchOfRun) *sent = message_new(arena, INTERNAL_TYPE(branch_of_run));
+        sent->lineage = history_lineage_to_message(&branch->lineage, arena);
+        sent->versions = versions_store(branch->versions, arena);
+        sent->n_versions = branch->versions.count;
+        message->branches[i] = sent;
+    }
+}
+
+struct run_branches
+branches_from_message(const INTERNAL(BranchesOfRun) * message, struct arena *arena)
+{
+    struct run_branch *branch = arena_zalloc(arena, message->n_branches, sizeof *branch);
+    for (size_t i = 0; i < message->n_branches; i++) {
+        const INTERNAL(BranchOfRun) *sent = message->branches[i];
+        branch[i].lineage = history_lineage_from_message(sent->lineage, arena);
+        branch[i].versions = versions_read(sent->versions, sent->n_versions, arena);
+    }
+    return (struct run_branches){branch, message->n_branches};
 }
 
 /* ---- rules ---- */

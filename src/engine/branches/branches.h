@@ -13,6 +13,7 @@
 #ifndef CADENZA_ENGINE_BRANCHES_BRANCHES_H
 #define CADENZA_ENGINE_BRANCHES_BRANCHES_H
 
+#include "cadenza/internal/v1/shard_reads.pb-c.h"
 #include "engine/branches/versions.h"
 #include "store/history_lineage.h"
 
@@ -31,6 +32,11 @@ struct run_branches branches_read(const STORED(RunRecord) *core, struct arena *a
 struct history_lineage branches_read_lineage(const STORED(RunRecord) *core, struct arena *arena);
 void branches_store(const struct run_branches *branches, STORED(RunRecord) *core,
                     struct arena *arena);
+/* As a message between owners, and back; both live in the arena. */
+void branches_to_message(const struct run_branches *branches, struct arena *arena,
+                         INTERNAL(BranchesOfRun) * message);
+struct run_branches branches_from_message(const INTERNAL(BranchesOfRun) * message,
+                                          struct arena *arena);
 /* Asserts the rules. */
 void branches_check(const struct run_branches *branches);
 
