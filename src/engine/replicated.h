@@ -75,11 +75,14 @@ must_use struct error *engine_reapply(struct engine *engine, const struct run_ke
 /* --- for a cluster that was away ---------------------------------------------------------------
  */
 
-/* The runs of a shard and how far their histories are: shard_list_runs, from any loop. */
+/* The runs of a shard and how far their histories are: shard_list_runs. */
 must_use struct error *engine_list_runs(struct engine *engine, uint32_t shard,
                                         const struct cluster *cluster, struct slice from,
                                         size_t count_max, struct arena *arena,
-                                        struct listed_runs *listed);
+                                        STORE_API(ListRunsResponse) *response);
+/* One row of the shard of its workflow id again, made of what the run has now: shard_hydrate. */
+must_use struct error *engine_hydrate(struct engine *engine, const STORED(ReplicationRow) *row,
+                                      uint64_t number, struct arena *arena, struct slice *task);
 
 /* --- what cannot be applied ---------------------------------------------------------------------
  */
@@ -101,6 +104,11 @@ must_use struct error *engine_read_dead_letters(struct engine *engine, uint32_t 
                                                 const char *source, uint64_t after, uint64_t to,
                                                 size_t count_max, struct arena *arena,
                                                 struct dead_letters *letters);
+/* Keeps a message that cannot be applied in a shard: shard_put_dead_letter. Yields. */
+must_use struct error *engine_put_dead_letter(struct engine *engine, uint32_t shard,
+                                              const char *source, uint64_t row,
+                                              const STORED(DeadLetterRow) *letter,
+                                              struct arena *arena);
 /* Forgets those of a source from one row to another, both included. Yields. */
 must_use struct error *engine_forget_dead_letters(struct engine *engine, uint32_t shard,
                                                   const char *source, uint64_t from, uint64_t to,

@@ -1,10 +1,12 @@
 /* dead_letters_read.c - dead letters, shard by shard. See replicated.h. */
 #include "base/check.h"
+#include "cadenza/internal/v1/error.pb-c.h"
+#include "cadenza/internal/v1/replication.pb-c.h"
 #include "engine/inside.h"
 #include "engine/replicated.h"
-#include "route/route.h"
 #include "store/key.h"
 #include "wire/message.h"
+#include "wire/presence.h"
 
 static struct error *
 read_dead_letter(const struct row *row, struct arena *arena, struct dead_letter *letter)
@@ -45,28 +47,66 @@ engine_read_dead_letters(struct engine *engine, uint32_t shard, const char *sour
     return err;
 }
 
-struct forget_call {
-    struct shard *shard;
-    const char *source;
-    uint64_t from, to;
-    struct arena *arena;
-    struct error *err;
+/* ---- put and forgotten ---- */
+
+static struct error *
+serve_put(void *engine, struct owner owner, const void *request, struct arena *arena, void *answer)
+{
+    const INTERNAL(DeadLetterPut) *wanted = request;
+    check(wanted->letter != NULL);
+    STORED(DeadLetterRow) letter = *wanted->letter; /* the shard writes to it */
+    return shard_put_dead_letter(engine_served_shard(engine, owner), wanted->source, wanted->row,
+                                 &letter, arena);
+}
+
+/* Lost: the message is put again, or applied after all. Twice: the same message of the same source
+ * has one row. */
+static const struct route_question put_question = {
+    .name = "shard.put_dead_letter",
+    .request = INTERNAL_TYPE(dead_letter_put),
+    .answer = INTERNAL_TYPE(empty),
+    .serve = serve_put,
+    .may_come_twice = true,
 };
 
-static void
-forget_on_loop(void *argument)
+struct error *
+engine_put_dead_letter(struct engine *engine, uint32_t shard, const char *source, uint64_t row,
+                       const STORED(DeadLetterRow) *letter, struct arena *arena)
 {
-    struct forget_call *call = argument;
-    call->err =
-        shard_forget_dead_letters(call->shard, call->source, call->from, call->to, call->arena);
+    INTERNAL(DeadLetterPut) request = INTERNAL_VALUE(DEAD_LETTER_PUT__INIT);
+    INTERNAL(Empty) answer = INTERNAL_VALUE(EMPTY__INIT);
+    request.source = presence_make_text(source);
+    request.row = row;
+    request.letter = (STORED(DeadLetterRow) *)(uintptr_t)letter;
+    return engine_ask_shard(engine, shard, &put_question, &request, arena, &answer);
 }
+
+static struct error *
+serve_forget(void *engine, struct owner owner, const void *request, struct arena *arena,
+             void *answer)
+{
+    const INTERNAL(DeadLettersForget) *wanted = request;
+    return shard_forget_dead_letters(engine_served_shard(engine, owner), wanted->source,
+                                     wanted->from, wanted->to, arena);
+}
+
+/* Lost: the operator asks again; one that was applied, and is still there, is applied once more
+ * and known. Twice: not, a message that came in between would be forgotten unseen. */
+static const struct route_question forget_question = {
+    .name = "shard.forget_dead_letters",
+    .request = INTERNAL_TYPE(dead_letters_forget),
+    .answer = INTERNAL_TYPE(empty),
+    .serve = serve_forget,
+};
 
 struct error *
 engine_forget_dead_letters(struct engine *engine, uint32_t shard, const char *source, uint64_t from,
                            uint64_t to, struct arena *arena)
 {
-    check(shard < engine->options.shard_count);
-    struct forget_call call = {engine->shards[shard], source, from, to, arena, NULL};
-    struct error *err = route_to_shard(shard, forget_on_loop, &call, arena);
-    return err != NULL ? err : call.err;
+    INTERNAL(DeadLettersForget) request = INTERNAL_VALUE(DEAD_LETTERS_FORGET__INIT);
+    INTERNAL(Empty) answer = INTERNAL_VALUE(EMPTY__INIT);
+    request.source = presence_make_text(source);
+    request.from = from;
+    request.to = to;
+    return engine_ask_shard(engine, shard, &forget_question, &request, arena, &answer);
 }

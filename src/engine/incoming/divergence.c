@@ -2,10 +2,11 @@
  * history says. See engine.h. */
 #include "base/check.h"
 #include "engine/branches/branches.h"
+#include "engine/branches/history_message.h"
 #include "engine/inside.h"
 #include "engine/run/rebuild.h"
+#include "engine/run/run_key.h"
 #include "fiber/probe.h"
-#include "route/route.h"
 #include "store/key.h"
 #include "wire/message.h"
 #include "wire/presence.h"
@@ -147,8 +148,8 @@ engine_list_divergences(struct engine *engine, const struct divergence_query *qu
 
 /* ---- rebuilding ---- */
 
-struct stored_look {
-    struct arena *arena;
+/* A run as its shard has it. */
+struct stored_run {
     struct run_key key;
     struct history_lineage lineage;
     int64_t next_event_id;
@@ -159,13 +160,48 @@ struct stored_look {
 static void
 look_stored(void *context, const struct run *run, const STORED(CurrentRecord) *current)
 {
-    struct stored_look *look = context;
-    look->key.run_id = arena_text(look->arena, run->core->run_id);
-    look->lineage = run_lineage(run, look->arena);
-    look->next_event_id = run->core->next_event_id;
-    look->is_comparable = !run_has_buffered(run);
-    if (look->is_comparable)
-        look->checksum = run_checksum(run);
+    struct served_look *look = context;
+    INTERNAL(StoredRun) *answer = look->answer;
+    struct history_lineage lineage = run_lineage(run, look->arena);
+    answer->run_id = arena_text(look->arena, run->core->run_id);
+    answer->lineage = history_lineage_to_message(&lineage, look->arena);
+    answer->next_event_id = run->core->next_event_id;
+    answer->is_comparable = !run_has_buffered(run);
+    answer->checksum = answer->is_comparable ? run_checksum(run) : 0;
+}
+
+static struct error *
+serve_stored(void *engine, struct owner owner, const void *request, struct arena *arena,
+             void *answer)
+{
+    return engine_serve_look(engine, owner, request, look_stored, arena, answer);
+}
+
+/* Lost: the operator asks again. Twice: it only reads. */
+static const struct route_question stored_question = {
+    .name = "shard.stored_run",
+    .request = INTERNAL_TYPE(run_look),
+    .answer = INTERNAL_TYPE(stored_run),
+    .serve = serve_stored,
+    .may_come_twice = true,
+};
+
+static struct error *
+find_stored(struct engine *engine, const struct run_key *key, struct arena *arena,
+            struct stored_run *stored)
+{
+    INTERNAL(StoredRun) answer = INTERNAL_VALUE(STORED_RUN__INIT);
+    struct error *err = engine_ask_look(engine, key, &stored_question, arena, &answer);
+    if (err != NULL)
+        return err;
+    *stored = (struct stored_run){
+        .key = {key->domain_id, key->workflow_id, answer.run_id},
+        .lineage = history_lineage_from_message(answer.lineage, arena),
+        .next_event_id = answer.next_event_id,
+        .is_comparable = answer.is_comparable,
+        .checksum = answer.checksum,
+    };
+    return NULL;
 }
 
 static const struct domain *
@@ -176,25 +212,26 @@ find_domain(const void *context, const char *name)
 
 /* A run of its own, from its history alone. */
 static struct error *
-rebuild_run(struct engine *engine, const struct stored_look *look, struct run *run)
+rebuild_run(struct engine *engine, const struct stored_run *stored, struct arena *arena,
+            struct run *run)
 {
     const struct engine_options *options = &engine->options;
-    struct arena *arena = look->arena;
-    struct run_context context = {.domain = domains_find_id(options->domains, look->key.domain_id),
+    struct run_context context = {.domain =
+                                      domains_find_id(options->domains, stored->key.domain_id),
                                   .dynamic = options->dynamic,
                                   .find_domain = find_domain,
                                   .find_domain_context = options->domains};
     run->core->format = RUN_RECORD_FORMAT;
-    run->core->domain_id = run_keep_text(run, look->key.domain_id);
-    run->core->workflow_id = run_keep_text(run, look->key.workflow_id);
-    run->core->run_id = run_keep_text(run, look->key.run_id);
+    run->core->domain_id = run_keep_text(run, stored->key.domain_id);
+    run->core->workflow_id = run_keep_text(run, stored->key.workflow_id);
+    run->core->run_id = run_keep_text(run, stored->key.run_id);
     /* Its versions come with the events; any will do to name the lineage. */
     struct version_item any = {1, 1};
-    struct run_branch branch = {.versions = {&any, 1}, .lineage = look->lineage};
+    struct run_branch branch = {.versions = {&any, 1}, .lineage = stored->lineage};
     branches_store(&(struct run_branches){&branch, 1}, run->core, run->arena);
     run->core->n_versions = 0;
-    uint32_t shard = engine_shard_of(engine, look->key.workflow_id);
-    return run_rebuild(options->store, PARTITION_OF_SHARD(shard), look->next_event_id, PAGE_BYTES,
+    uint32_t shard = engine_shard_of(engine, stored->key.workflow_id);
+    return run_rebuild(options->store, PARTITION_OF_SHARD(shard), stored->next_event_id, PAGE_BYTES,
                        &context, run, arena);
 }
 
@@ -202,44 +239,53 @@ struct error *
 engine_verify(struct engine *engine, const struct run_key *key, struct arena *arena,
               struct run_verification *verification)
 {
-    struct stored_look look = {.arena = arena, .key = *key};
-    struct error *err = engine_look(engine, key, look_stored, &look, arena);
+    struct stored_run stored;
+    struct error *err = find_stored(engine, key, arena, &stored);
     if (err != NULL)
         return err;
-    *verification = (struct run_verification){
-        .run_id = look.key.run_id, .is_comparable = look.is_comparable, .stored = look.checksum};
-    if (!look.is_comparable)
+    *verification = (struct run_verification){.run_id = stored.key.run_id,
+                                              .is_comparable = stored.is_comparable,
+                                              .stored = stored.checksum};
+    if (!stored.is_comparable)
         return NULL;
     struct run *run = run_new();
-    err = rebuild_run(engine, &look, run);
+    err = rebuild_run(engine, &stored, arena, run);
     if (err == NULL)
         verification->rebuilt = run_checksum(run);
     run_free(run);
     return err;
 }
 
-struct rebuild_call {
-    struct shard *shard;
-    const struct run_key *key;
-    struct arena *arena;
-    struct run_rebuilt *outcome;
-    struct error *err;
-};
-
-static void
-rebuild_on_loop(void *argument)
+static struct error *
+serve_rebuild(void *engine, struct owner owner, const void *request, struct arena *arena,
+              void *answer)
 {
-    struct rebuild_call *call = argument;
-    call->err = shard_rebuild(call->shard, call->key, call->arena, call->outcome);
+    const INTERNAL(RunLook) *wanted = request;
+    INTERNAL(RunRebuilt) *rebuilt = answer;
+    struct run_key key = run_key_from_message(wanted->key);
+    struct run_rebuilt outcome = {0};
+    struct error *err = shard_rebuild(engine_served_shard(engine, owner), &key, arena, &outcome);
+    rebuilt->run_id = presence_make_text(outcome.run_id);
+    rebuilt->before = outcome.before;
+    rebuilt->after = outcome.after;
+    return err;
 }
+
+/* Lost: the operator asks again, and hears that nothing was different. Twice: the same, so the
+ * answer would not say what was wrong. */
+static const struct route_question rebuild_question = {
+    .name = "shard.rebuild",
+    .request = INTERNAL_TYPE(run_look),
+    .answer = INTERNAL_TYPE(run_rebuilt),
+    .serve = serve_rebuild,
+};
 
 struct error *
 engine_rebuild(struct engine *engine, const struct run_key *key, struct arena *arena,
                struct run_rebuilt *outcome)
 {
-    uint32_t number = engine_shard_of(engine, key->workflow_id);
-    struct rebuild_call call = {
-        .shard = engine->shards[number], .key = key, .arena = arena, .outcome = outcome};
-    struct error *err = route_to_shard(number, rebuild_on_loop, &call, arena);
-    return err != NULL ? err : call.err;
+    INTERNAL(RunRebuilt) answer = INTERNAL_VALUE(RUN_REBUILT__INIT);
+    struct error *err = engine_ask_look(engine, key, &rebuild_question, arena, &answer);
+    *outcome = (struct run_rebuilt){answer.run_id, answer.before, answer.after};
+    return err;
 }

@@ -8,7 +8,6 @@
 #include "engine/branches/branches.h"
 #include "replication/in/runs_in.h"
 #include "replication/inside.h"
-#include "route/route.h"
 #include "wire/errors.h"
 #include "wire/message.h"
 #include "wire/presence.h"
@@ -280,22 +279,6 @@ runs_dlq_merge(struct rpc_call *call)
 
 /* --- for other clusters ---- */
 
-struct hydrate_call {
-    struct shard *shard;
-    const STORED(ReplicationRow) *row;
-    uint64_t number;
-    struct slice task;
-    struct arena *arena;
-    struct error *err;
-};
-
-static void
-hydrate_on_loop(void *argument)
-{
-    struct hydrate_call *call = argument;
-    call->err = shard_hydrate(call->shard, call->row, call->number, call->arena, &call->task);
-}
-
 /* The row as the shard had it; NULL: the run does not have such events (any more). */
 static struct error *
 remake_row(struct engine *engine, const ADMIN(ReplicationTaskInfo) *info, struct arena *arena,
@@ -346,16 +329,11 @@ hydrate(struct engine *engine, const ADMIN(ReplicationTaskInfo) *info, struct ar
     struct error *err = remake_row(engine, info, arena, &row);
     if (err != NULL || row == NULL)
         return err;
-    uint32_t number = engine_shard_of(engine, row->workflow_id);
-    struct hydrate_call call = {.shard = engine_shard(engine, number),
-                                .row = row,
-                                .number = (uint64_t)info->task_id,
-                                .arena = arena};
-    err = route_to_shard(number, hydrate_on_loop, &call, arena);
-    err = err != NULL ? err : call.err;
-    if (err != NULL || call.task.length == 0)
+    struct slice made = {0};
+    err = engine_hydrate(engine, row, (uint64_t)info->task_id, arena, &made);
+    if (err != NULL || made.length == 0)
         return err;
-    return message_decode_as(arena, ERR_CORRUPT, ADMIN_TYPE(replication_task), call.task, task);
+    return message_decode_as(arena, ERR_CORRUPT, ADMIN_TYPE(replication_task), made, task);
 }
 
 struct error *
