@@ -6,6 +6,7 @@
  * for another attempt, the row of the last one goes, and the wake-up timer of the run knows the
  * rest. */
 #include "base/check.h"
+#include "engine/incoming/messages.h"
 #include "engine/inside.h"
 #include "engine/ndc/decide.h"
 #include "engine/replicated.h"
@@ -141,16 +142,15 @@ decide_activity(void *context, struct step *step)
     return NULL;
 }
 
-struct error *
-engine_apply_replicated_activity(struct engine *engine,
-                                 const ADMIN(SyncActivityTaskAttributes) *activity,
-                                 struct arena *arena, struct replicated_outcome *outcome)
+static struct error *
+serve_activity(void *engine, struct owner owner, const void *request, struct arena *arena,
+               void *answer)
 {
+    const ADMIN(SyncActivityTaskAttributes) *activity = request;
     const API(WorkflowExecution) *execution = activity->workflow_execution;
-    if (execution == NULL || execution->run_id[0] == '\0' || activity->version_history == NULL)
-        return error_new(arena, ERR_BAD_REQUEST, "The state of an activity names no run.");
+    struct replicated_outcome outcome = {0};
     struct replicated_activity replicated_activity = {
-        .activity = activity, .outcome = outcome, .arena = arena};
+        .activity = activity, .outcome = &outcome, .arena = arena};
     struct error *err = read_times(&replicated_activity, arena);
     if (err != NULL)
         return err;
@@ -162,11 +162,38 @@ engine_apply_replicated_activity(struct engine *engine,
         .decide = decide_activity,
         .context = &replicated_activity,
     };
-    err = engine_step(engine, &step, arena);
+    err = shard_step(engine_served_shard(engine, owner), &step, arena);
     if (err != NULL && err->kind == ERR_ALREADY_COMPLETED) {
-        *outcome = (struct replicated_outcome){
+        outcome = (struct replicated_outcome){
             .place = REPLICATED_KNOWN}; /* a zombie: nobody works on it */
         err = NULL;
     }
+    if (err == NULL)
+        replicated_outcome_to_message(&outcome, arena, answer);
+    return err;
+}
+
+/* Lost: it is applied again. Twice: the second time it is not newer. */
+static const struct route_question activity_question = {
+    .name = "shard.apply_activity",
+    .request = ADMIN_TYPE(sync_activity_task_attributes),
+    .answer = INTERNAL_TYPE(replicated_outcome),
+    .serve = serve_activity,
+    .may_come_twice = true,
+};
+
+struct error *
+engine_apply_replicated_activity(struct engine *engine,
+                                 const ADMIN(SyncActivityTaskAttributes) *activity,
+                                 struct arena *arena, struct replicated_outcome *outcome)
+{
+    const API(WorkflowExecution) *execution = activity->workflow_execution;
+    INTERNAL(ReplicatedOutcome) answer = INTERNAL_VALUE(REPLICATED_OUTCOME__INIT);
+    if (execution == NULL || execution->run_id[0] == '\0' || activity->version_history == NULL)
+        return error_new(arena, ERR_BAD_REQUEST, "The state of an activity names no run.");
+    struct error *err =
+        engine_ask(engine, execution->workflow_id, &activity_question, activity, arena, &answer);
+    if (err == NULL)
+        replicated_outcome_from_message(&answer, outcome);
     return err;
 }

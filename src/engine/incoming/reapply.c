@@ -6,11 +6,13 @@
  * cluster that is active.
  */
 #include "base/check.h"
+#include "cadenza/internal/v1/replication.pb-c.h"
 #include "domain/active.h"
 #include "engine/incoming/incoming.h"
 #include "engine/inside.h"
 #include "engine/replicated.h"
 #include "engine/run/rebuild.h"
+#include "engine/run/run_key.h"
 #include "fiber/probe.h"
 #include "wire/message.h"
 #include "wire/presence.h"
@@ -33,23 +35,53 @@ decide_reapply(void *context, struct step *step)
     return command_reapply(step, &wanted->command, &wanted->answer);
 }
 
-/* The version that wrote the current run last, before anything of this comes. */
-static void
-look_version(void *context, const struct run *run, const STORED(CurrentRecord) *current)
+static struct error *
+serve_reapply(void *engine, struct owner owner, const void *request, struct arena *arena,
+              void *answer)
 {
-    *(int64_t *)context = run_last_version(run);
+    const INTERNAL(ReapplyEvents) *events = request;
+    INTERNAL(ReappliedEvents) *done = answer;
+    struct run_key lost = run_key_from_message(events->key);
+    struct reapply_request wanted = {.command = {.run_id = lost.run_id,
+                                                 .last_version = events->last_version,
+                                                 .events = events->events,
+                                                 .count = events->n_events}};
+    struct shard_step step = {.key = {lost.domain_id, lost.workflow_id, ""},
+                              .needs_run = true,
+                              .decide = decide_reapply,
+                              .context = &wanted};
+    struct error *err = shard_step(engine_served_shard(engine, owner), &step, arena);
+    done->run_id = presence_make_text(wanted.answer.run_id);
+    done->reset_event_id = wanted.answer.reset_event_id;
+    done->is_dropped = wanted.answer.is_dropped;
+    return err;
 }
 
-struct current_look {
-    const char *run_id;
-    bool is_current;
+/* Lost: the row of the outbox is worked off again, or the other cluster sends the events again; the
+ * run knows those that it has. Twice: not, an event behind the end of the run would reset it. */
+static const struct route_question reapply_question = {
+    .name = "shard.reapply",
+    .request = INTERNAL_TYPE(reapply_events),
+    .answer = INTERNAL_TYPE(reapplied_events),
+    .serve = serve_reapply,
 };
 
-static void
-look_current(void *context, const struct run *run, const STORED(CurrentRecord) *current)
+static struct error *
+ask_reapply(struct engine *engine, const struct run_key *lost, struct reapply_request *wanted,
+            struct arena *arena)
 {
-    struct current_look *look = context;
-    look->is_current = strcmp(run->core->run_id, look->run_id) == 0;
+    INTERNAL(RunKey) key = run_key_to_message(lost);
+    INTERNAL(ReapplyEvents) request = INTERNAL_VALUE(REAPPLY_EVENTS__INIT);
+    INTERNAL(ReappliedEvents) answer = INTERNAL_VALUE(REAPPLIED_EVENTS__INIT);
+    request.key = &key;
+    request.last_version = wanted->command.last_version;
+    request.events = (API(HistoryEvent) **)(uintptr_t)wanted->command.events;
+    request.n_events = wanted->command.count;
+    struct error *err =
+        engine_ask(engine, lost->workflow_id, &reapply_question, &request, arena, &answer);
+    wanted->answer =
+        (struct reapply_answer){answer.run_id, answer.reset_event_id, answer.is_dropped};
+    return err;
 }
 
 /* The current run is closed: it begins again from its last decision. A repeat is the same reset.
@@ -76,10 +108,10 @@ reset_current(struct engine *engine, const struct run_key *key, struct reapply_r
     struct error *err = engine_reset(engine, key->domain_id, request, arena, &run_id);
     if (err == NULL || err->kind != ERR_BAD_REQUEST)
         return err;
-    struct current_look look = {.run_id = wanted->answer.run_id};
     struct run_key current = {key->domain_id, key->workflow_id, ""};
-    err = engine_look(engine, &current, look_current, &look, arena);
-    if (err != NULL || !look.is_current)
+    struct history_state state;
+    err = engine_history_state(engine, &current, arena, &state);
+    if (err != NULL || strcmp(state.run_id, wanted->answer.run_id) != 0)
         return err; /* another run has the id meanwhile: that one is asked next */
     wanted->answer.reset_event_id = 0;
     wanted->answer.is_dropped = true;
@@ -93,14 +125,13 @@ engine_reapply(struct engine *engine, const struct run_key *key, API(HistoryEven
     struct run_key current = {key->domain_id, key->workflow_id, ""};
     struct reapply_request wanted = {
         .command = {.run_id = key->run_id, .events = events, .count = count}};
-    struct shard_step step = {
-        .key = current, .needs_run = true, .decide = decide_reapply, .context = &wanted};
-    struct error *err = NULL;
+    struct run_home home;
     if (count == 0)
         return NULL;
-    err = engine_look(engine, &current, look_version, &wanted.command.last_version, arena);
+    struct error *err = engine_home(engine, &current, arena, &home);
+    wanted.command.last_version = home.last_version; /* before anything of this comes */
     for (int round = 0; err == NULL && round < ROUNDS_MAX; round++) {
-        err = engine_step(engine, &step, arena);
+        err = ask_reapply(engine, key, &wanted, arena);
         if (err != NULL || wanted.answer.reset_event_id == 0)
             break;
         err = reset_current(engine, key, &wanted, arena);
@@ -118,24 +149,18 @@ engine_reapply(struct engine *engine, const struct run_key *key, API(HistoryEven
 
 /* ---- the cross-workflow task ---- */
 
-struct lost_look {
-    const STORED(TransferRow) *row;
-    struct arena *arena;
-    struct history_lineage lineage;
-    bool is_there;
-};
-
-static void
-look_lost(void *context, const struct run *run, const STORED(CurrentRecord) *current)
+/* The history that lost; false: the run has it no more. */
+static bool
+find_lost(const struct run_branches *branches, const STORED(TransferRow) *row,
+          struct history_lineage *lineage)
 {
-    struct lost_look *look = context;
-    struct run_branches branches = branches_read(run->core, look->arena);
-    for (size_t i = 0; i < branches.count && !look->is_there; i++) {
-        struct history_branch own = history_lineage_own(&branches.branch[i].lineage);
-        look->is_there =
-            slice_equal(slice_of(own.branch.bytes, 16), presence_read_bytes(look->row->branch_id));
-        look->lineage = branches.branch[i].lineage;
+    bool is_there = false;
+    for (size_t i = 0; i < branches->count && !is_there; i++) {
+        struct history_branch own = history_lineage_own(&branches->branch[i].lineage);
+        is_there = slice_equal(slice_of(own.branch.bytes, 16), presence_read_bytes(row->branch_id));
+        *lineage = branches->branch[i].lineage;
     }
+    return is_there;
 }
 
 typedef vector_of(API(HistoryEvent) *) events_t;
@@ -216,11 +241,12 @@ hand_on(struct cross_task_work *work, const events_t *events)
 struct error *
 cross_task_reapply(struct cross_task_work *work)
 {
-    struct lost_look look = {.row = work->cross_task->transfer, .arena = work->arena};
-    struct error *err = engine_look(work->engine, &work->source, look_lost, &look, work->arena);
-    if (err != NULL || !look.is_there)
+    struct run_branches branches;
+    struct history_lineage lineage;
+    struct error *err = engine_find_branches(work->engine, &work->source, work->arena, &branches);
+    if (err != NULL || !find_lost(&branches, work->cross_task->transfer, &lineage))
         return cross_task_is_void(err) ? NULL : err;
     events_t events = {0};
-    err = read_lost(work, &look.lineage, &events);
+    err = read_lost(work, &lineage, &events);
     return err != NULL || events.count == 0 ? err : hand_on(work, &events);
 }
