@@ -9,6 +9,7 @@
 #ifndef CADENZA_ENGINE_REPLICATED_H
 #define CADENZA_ENGINE_REPLICATED_H
 
+#include "cadenza/internal/v1/replication.pb-c.h"
 #include "engine/engine.h"
 #include "engine/ndc/decide.h"
 #include "uber/cadence/admin/v1/replication.pb-c.h"
@@ -80,6 +81,13 @@ must_use struct error *engine_list_runs(struct engine *engine, uint32_t shard,
                                         const struct cluster *cluster, struct slice from,
                                         size_t count_max, struct arena *arena,
                                         STORE_API(ListRunsResponse) *response);
+/* What the shards of one place (route_place_of) have for a cluster; each shard of the question
+ * lives there. Yields, for as long as the question says if none has anything; cancelled, it answers
+ * with what it has. Errors: those of shard_read_replication, if no other shard has anything. */
+must_use struct error *engine_poll_replication(struct engine *engine, unsigned place,
+                                               const INTERNAL(ReplicationPoll) * poll,
+                                               struct arena *arena,
+                                               INTERNAL(ReplicationPages) * pages);
 /* One row of the shard of its workflow id again, made of what the run has now: shard_hydrate. */
 must_use struct error *engine_hydrate(struct engine *engine, const STORED(ReplicationRow) *row,
                                       uint64_t number, struct arena *arena, struct slice *task);

@@ -4,7 +4,7 @@
  * real Cadence cluster has applied all that it has read: its first number is both. Ours reads on
  * while it applies, and sends two numbers; PROCESSED_NOTHING if it has applied nothing yet.
  *
- * Each loop that has some of the shards is asked once, all at the same time: it answers as soon as
+ * Each place that has some of the shards is asked once, all at the same time: it answers as soon as
  * one of its shards has rows, and then the others are cancelled. If none has, the call waits for a
  * few seconds. The size of an answer is limited: the peer asks again for what does not fit. Shards
  * that we do not have send nothing except failover markers (markers_out.c). */
@@ -12,13 +12,14 @@
 
 #include "base/check.h"
 #include "base/memory.h"
+#include "engine/replicated.h"
 #include "fiber/clock.h"
 #include "fiber/fiber.h"
 #include "fiber/probe.h"
 #include "fiber/sync.h"
 #include "replication/inside.h"
 #include "replication/runs.h"
-#include "route/route.h"
+#include "route/owner.h"
 #include "wire/message.h"
 #include "wire/presence.h"
 
@@ -28,31 +29,21 @@
 
 struct run_poll;
 
-/* What is asked of one shard. */
-struct shard_poll {
-    struct shard *shard;
-    struct replication_wanted wanted;
-    struct replication_page page;
-    bool is_read;
-    struct replication_watch watch;
-    struct loop_share *loop_share;
-};
-
-/* A shard that we do not have. */
-struct absent_shard {
+/* What a shard has, be it ours or not. */
+struct shard_page {
     uint32_t number;
     struct replication_page page;
 };
 
-/* The shards of one loop. */
-struct loop_share {
+/* The shards of one place. */
+struct place_share {
     struct run_poll *run_poll;
-    unsigned loop;
-    struct arena *arena;
+    unsigned place;
+    struct arena *arena; /* its own: the place fills it */
     struct fiber *fiber; /* that waits for it; NULL: it has ended */
-    vector_of(struct shard_poll *) shard_poll;
+    vector_of(INTERNAL(ReplicationFrom) *) shards;
+    INTERNAL(ReplicationPages) answer;
     bool has_tasks;
-    struct fiber_cond rows_came; /* on that loop */
     struct error *err;
 };
 
@@ -60,122 +51,75 @@ struct run_poll {
     struct replication *replication;
     const struct cluster *cluster;
     bool can_resync; /* the peer reads the runs instead, if rows were dropped */
-    struct loop_share *loop_shares;
-    unsigned loop_share_count;
-    vector_of(struct absent_shard) absent_shard;
-    bool has_markers; /* for one of those */
+    struct place_share *shares;
+    unsigned share_count;
+    vector_of(struct shard_page) absent_shards; /* that we do not have */
+    bool has_markers;                           /* for one of those */
     struct latch open;
     int64_t deadline; /* of the waiting */
     struct arena *arena;
 };
 
-/* --- on a loop of shards ---- */
+/* --- at the places of the shards ---- */
+
+static struct error *
+ask_share(struct place_share *share)
+{
+    const struct run_poll *run_poll = share->run_poll;
+    INTERNAL(ReplicationPoll) poll = INTERNAL_VALUE(REPLICATION_POLL__INIT);
+    int64_t wait = run_poll->deadline - clock_monotonic();
+    poll.cluster = presence_make_text(run_poll->cluster->name);
+    poll.can_resync = run_poll->can_resync;
+    poll.rows_max = ROWS_MAX;
+    poll.bytes_max = BYTES_MAX / run_poll->share_count;
+    poll.wait = wait > 0 ? wait : 0;
+    poll.shards = share->shards.items;
+    poll.n_shards = share->shards.count;
+    return engine_poll_replication(run_poll->replication->options.engine, share->place, &poll,
+                                   share->arena, &share->answer);
+}
+
+/* They need not wait any longer. */
+static void
+cancel_shares(struct run_poll *run_poll)
+{
+    for (unsigned i = 0; i < run_poll->share_count; i++)
+        if (run_poll->shares[i].fiber != NULL)
+            fiber_cancel(run_poll->shares[i].fiber);
+}
 
 static void
-read_shard(struct loop_share *loop_share, struct shard_poll *shard_poll, size_t *bytes)
+share_fiber(void *argument)
 {
-    if (*bytes >= shard_poll->wanted.bytes_max)
-        return; /* asked for again */
-    shard_poll->wanted.bytes_max -= *bytes;
-    struct error *err = shard_read_replication(shard_poll->shard, &shard_poll->wanted,
-                                               loop_share->arena, &shard_poll->page);
-    shard_poll->wanted.bytes_max += *bytes;
-    if (err != NULL) {
-        loop_share->err = err; /* other shards may still have rows */
-        return;
+    struct place_share *share = argument;
+    share->err = ask_share(share);
+    share->fiber = NULL;
+    for (size_t i = 0; share->err == NULL && i < share->answer.n_pages; i++) {
+        const INTERNAL(ReplicationPage) *page = share->answer.pages[i];
+        share->has_tasks = share->has_tasks || page->n_tasks > 0 || page->resync_to > 0;
     }
-    check(shard_poll->page.count <= shard_poll->wanted.rows_max);
-    check(shard_poll->page.resync_to == 0 || shard_poll->page.count == 0);
-    shard_poll->is_read = true;
-    loop_share->has_tasks =
-        loop_share->has_tasks || shard_poll->page.count > 0 || shard_poll->page.resync_to > 0;
-    for (size_t i = 0; i < shard_poll->page.count; i++)
-        *bytes += shard_poll->page.tasks[i].length;
-    shard_poll->wanted.after = (int64_t)shard_poll->page.last;
-    shard_poll->wanted.acknowledged = -1;
+    if (share->has_tasks || share->err != NULL)
+        cancel_shares(share->run_poll);
+    latch_done(&share->run_poll->open);
 }
 
 static void
-note_rows(struct replication_watch *watch)
-{
-    struct shard_poll *shard_poll = container_of(watch, struct shard_poll, watch);
-    fiber_cond_broadcast(&shard_poll->loop_share->rows_came);
-}
-
-/* Waits until one of the shards has rows. False: the call must answer now. Yields. */
-static bool
-wait_rows(struct loop_share *loop_share)
-{
-    bool is_fired = false;
-    for (size_t i = 0; i < loop_share->shard_poll.count; i++) {
-        struct shard_poll *shard_poll = loop_share->shard_poll.items[i];
-        check(list_is_empty(&shard_poll->watch.node));
-        check(!shard_poll->is_read || shard_poll->wanted.acknowledged < 0); /* it was told once */
-        shard_poll->watch.after = (uint64_t)shard_poll->wanted.after;
-        if (shard_poll->is_read)
-            shard_watch_replication(shard_poll->shard, &shard_poll->watch);
-        is_fired = is_fired || (shard_poll->is_read && list_is_empty(&shard_poll->watch.node));
-    }
-    int64_t now = clock_monotonic();
-    int64_t next = now + WAIT_SLICE < loop_share->run_poll->deadline
-                       ? now + WAIT_SLICE
-                       : loop_share->run_poll->deadline;
-    enum wake wake = is_fired ? WAKE_READY : fiber_cond_wait(&loop_share->rows_came, next);
-    for (size_t i = 0; i < loop_share->shard_poll.count; i++)
-        list_remove(&loop_share->shard_poll.items[i]->watch.node);
-    return wake != WAKE_CANCELLED && clock_monotonic() < loop_share->run_poll->deadline &&
-           !atomic_load(&loop_share->run_poll->replication->is_shutting_down);
-}
-
-static void
-loop_share_run(void *argument)
-{
-    struct loop_share *loop_share = argument;
-    check(loop_index(loop_self()) == loop_share->loop);
-    fiber_cond_init(&loop_share->rows_came);
-    bool goes_on = true;
-    while (goes_on && !loop_share->has_tasks) {
-        size_t bytes = 0;
-        for (size_t i = 0; i < loop_share->shard_poll.count; i++)
-            read_shard(loop_share, loop_share->shard_poll.items[i], &bytes);
-        goes_on = !loop_share->has_tasks && loop_share->err == NULL && wait_rows(loop_share);
-    }
-}
-
-/* --- on the loop of the call ---- */
-
-static void
-loop_share_fiber(void *argument)
-{
-    struct loop_share *loop_share = argument;
-    struct run_poll *run_poll = loop_share->run_poll;
-    struct error *err =
-        loop_call(loop_at(loop_share->loop), loop_share_run, loop_share, loop_share->arena);
-    loop_share->err = err != NULL ? err : loop_share->err;
-    loop_share->fiber = NULL;
-    for (unsigned i = 0; i < run_poll->loop_share_count; i++) {
-        struct loop_share *other = &run_poll->loop_shares[i];
-        if ((loop_share->has_tasks || loop_share->err != NULL) && other->fiber != NULL)
-            fiber_cancel(other->fiber); /* it need not wait any longer */
-    }
-    latch_done(&run_poll->open);
-}
-
-static void
-run_loop_shares(struct run_poll *run_poll)
+ask_shares(struct run_poll *run_poll)
 {
     latch_init(&run_poll->open, 0);
-    for (unsigned i = 0; i < run_poll->loop_share_count; i++) {
-        if (run_poll->loop_shares[i].shard_poll.count == 0)
+    for (unsigned i = 0; i < run_poll->share_count; i++) {
+        if (run_poll->shares[i].shards.count == 0)
             continue;
         latch_add(&run_poll->open, 1);
-        run_poll->loop_shares[i].fiber =
-            fiber_start("replication out", loop_share_fiber, &run_poll->loop_shares[i]);
+        run_poll->shares[i].fiber =
+            fiber_start("replication out", share_fiber, &run_poll->shares[i]);
     }
     /* If the call is cancelled, the shares still end soon, by their deadline. */
-    latch_wait(&run_poll->open);
-    for (unsigned i = 0; i < run_poll->loop_share_count; i++)
-        check(run_poll->loop_shares[i].fiber == NULL);
+    while (!latch_wait_until(&run_poll->open, clock_monotonic() + WAIT_SLICE))
+        if (atomic_load(&run_poll->replication->is_shutting_down))
+            cancel_shares(run_poll);
+    for (unsigned i = 0; i < run_poll->share_count; i++)
+        check(run_poll->shares[i].fiber == NULL);
 }
 
 /* --- the answer ---- */
@@ -249,12 +193,12 @@ add_entry(struct pieces_list *pieces, const struct replication_page *page, uint3
 
 /* The pages live in the arenas of the shares. */
 static void
-free_loop_shares(void *kept)
+free_shares(void *kept)
 {
     struct run_poll *run_poll = kept;
     check(run_poll->open.open == 0);
-    for (unsigned i = 0; i < run_poll->loop_share_count; i++)
-        arena_free(run_poll->loop_shares[i].arena);
+    for (unsigned i = 0; i < run_poll->share_count; i++)
+        arena_free(run_poll->shares[i].arena);
 }
 
 /* A shard without tasks is left out where others have some: it is asked again. */
@@ -262,23 +206,39 @@ static bool
 is_included(const struct run_poll *run_poll, const struct replication_page *page)
 {
     bool has_tasks = run_poll->has_markers;
-    for (unsigned i = 0; i < run_poll->loop_share_count; i++)
-        has_tasks = has_tasks || run_poll->loop_shares[i].has_tasks;
+    for (unsigned i = 0; i < run_poll->share_count; i++)
+        has_tasks = has_tasks || run_poll->shares[i].has_tasks;
     return page->count > 0 || page->resync_to > 0 || !has_tasks;
+}
+
+static struct replication_page
+page_from_message(const INTERNAL(ReplicationPage) * message, struct arena *arena)
+{
+    struct replication_page page = {
+        .tasks = arena_zalloc(arena, message->n_tasks, sizeof page.tasks[0]),
+        .count = message->n_tasks,
+        .last = message->last,
+        .has_more = message->has_more,
+        .resync_to = message->resync_to,
+    };
+    for (size_t i = 0; i < page.count; i++)
+        page.tasks[i] = presence_read_bytes(message->tasks[i]);
+    return page;
 }
 
 static void
 answer(struct rpc_call *call, struct run_poll *run_poll)
 {
     struct pieces_list pieces = {0};
-    for (unsigned i = 0; i < run_poll->loop_share_count; i++) {
-        for (size_t j = 0; j < run_poll->loop_shares[i].shard_poll.count; j++) {
-            const struct shard_poll *shard_poll = run_poll->loop_shares[i].shard_poll.items[j];
-            if (shard_poll->is_read && is_included(run_poll, &shard_poll->page))
-                add_entry(&pieces, &shard_poll->page, shard_number(shard_poll->shard), call->arena);
+    for (unsigned i = 0; i < run_poll->share_count; i++) {
+        const INTERNAL(ReplicationPages) *pages = &run_poll->shares[i].answer;
+        for (size_t j = 0; j < pages->n_pages; j++) {
+            struct replication_page page = page_from_message(pages->pages[j], call->arena);
+            if (is_included(run_poll, &page))
+                add_entry(&pieces, &page, pages->pages[j]->shard, call->arena);
         }
     }
-    vector_each(absent_shard, &run_poll->absent_shard) {
+    vector_each(absent_shard, &run_poll->absent_shards) {
         if (is_included(run_poll, &absent_shard->page))
             add_entry(&pieces, &absent_shard->page, absent_shard->number, call->arena);
     }
@@ -288,7 +248,7 @@ answer(struct rpc_call *call, struct run_poll *run_poll)
     response->group_settings = presence_make_bytes(run_poll->replication->settings);
     call->pieces = pieces.list.items;
     call->piece_count = pieces.list.count;
-    call->release = free_loop_shares;
+    call->release = free_shares;
     call->kept = run_poll;
 }
 
@@ -312,11 +272,11 @@ static void
 add_absent_shard(struct run_poll *run_poll, const ADMIN(ReplicationToken) *token)
 {
     check((uint32_t)token->shard_id >= engine_shard_count(run_poll->replication->options.engine));
-    struct absent_shard absent_shard = {.number = (uint32_t)token->shard_id};
+    struct shard_page absent = {.number = (uint32_t)token->shard_id};
     markers_read(run_poll->replication, run_poll->cluster, token->last_retrieved_message_id,
-                 run_poll->arena, &absent_shard.page);
-    run_poll->has_markers = run_poll->has_markers || absent_shard.page.count > 0;
-    vector_push_in(&run_poll->absent_shard, run_poll->arena, absent_shard);
+                 run_poll->arena, &absent.page);
+    run_poll->has_markers = run_poll->has_markers || absent.page.count > 0;
+    vector_push_in(&run_poll->absent_shards, run_poll->arena, absent);
 }
 
 static void
@@ -327,23 +287,13 @@ add_token(struct run_poll *run_poll, const ADMIN(ReplicationToken) *token)
         add_absent_shard(run_poll, token);
     if (token->shard_id < 0 || (uint32_t)token->shard_id >= engine_shard_count(engine))
         return;
-    uint32_t number = (uint32_t)token->shard_id;
-    check(route_loop_of_shard(number) < run_poll->loop_share_count);
-    struct loop_share *loop_share = &run_poll->loop_shares[route_loop_of_shard(number)];
-    struct shard_poll *shard_poll = arena_make(run_poll->arena, struct shard_poll);
-    *shard_poll = (struct shard_poll){
-        .shard = engine_shard(engine, number),
-        .wanted = {.cluster = run_poll->cluster,
-                   .after = token->last_retrieved_message_id,
-                   .acknowledged = acknowledged(token),
-                   .can_resync = run_poll->can_resync,
-                   .rows_max = ROWS_MAX,
-                   .bytes_max = BYTES_MAX / run_poll->loop_share_count},
-        .loop_share = loop_share,
-        .watch = {.cluster = run_poll->cluster, .fire = note_rows},
-    };
-    list_init(&shard_poll->watch.node);
-    vector_push_in(&loop_share->shard_poll, run_poll->arena, shard_poll);
+    unsigned place = route_place_of(owner_of_shard((uint32_t)token->shard_id));
+    check(place < run_poll->share_count);
+    INTERNAL(ReplicationFrom) *from = message_new(run_poll->arena, INTERNAL_TYPE(replication_from));
+    from->shard = (uint32_t)token->shard_id;
+    from->after = token->last_retrieved_message_id;
+    from->acknowledged = acknowledged(token);
+    vector_push_in(&run_poll->shares[place].shards, run_poll->arena, from);
 }
 
 /* An error of one shard counts only if the others have nothing. */
@@ -351,12 +301,11 @@ static struct error *
 run_poll_error(const struct run_poll *run_poll)
 {
     struct error *err = NULL;
-    for (unsigned i = 0; i < run_poll->loop_share_count; i++) {
-        if (run_poll->loop_shares[i].has_tasks || run_poll->has_markers)
+    for (unsigned i = 0; i < run_poll->share_count; i++) {
+        if (run_poll->shares[i].has_tasks || run_poll->has_markers)
             return NULL;
-        if (run_poll->loop_shares[i].err != NULL &&
-            run_poll->loop_shares[i].err->kind != ERR_CANCELLED)
-            err = run_poll->loop_shares[i].err;
+        if (run_poll->shares[i].err != NULL && run_poll->shares[i].err->kind != ERR_CANCELLED)
+            err = run_poll->shares[i].err;
     }
     return err;
 }
@@ -376,21 +325,23 @@ replication_get_messages(struct rpc_call *call)
         .replication = replication,
         .cluster = cluster_group_find(group, request->cluster_name),
         .can_resync = request->can_resync,
-        .loop_share_count = loop_count(),
-        .loop_shares = arena_zalloc(call->arena, loop_count(), sizeof(struct loop_share)),
+        .share_count = route_place_count(),
+        .shares = arena_zalloc(call->arena, route_place_count(), sizeof(struct place_share)),
         .deadline = replication_wait_until(call->arrival.deadline),
         .arena = call->arena,
     };
-    for (unsigned i = 0; i < run_poll->loop_share_count; i++) {
-        run_poll->loop_shares[i].run_poll = run_poll;
-        run_poll->loop_shares[i].loop = i;
-        run_poll->loop_shares[i].arena = arena_new(0);
-    }
+    for (unsigned i = 0; i < run_poll->share_count; i++)
+        run_poll->shares[i] = (struct place_share){
+            .run_poll = run_poll,
+            .place = i,
+            .arena = arena_new(0),
+            .answer = INTERNAL_VALUE(REPLICATION_PAGES__INIT),
+        };
     for (size_t i = 0; i < request->n_tokens; i++)
         add_token(run_poll, request->tokens[i]);
     if (run_poll->has_markers || request->is_urgent)
         run_poll->deadline = 0;
-    run_loop_shares(run_poll);
+    ask_shares(run_poll);
     err = run_poll_error(run_poll);
     check(call->pieces == NULL && call->release == NULL);
     if (err == NULL) {
@@ -398,6 +349,6 @@ replication_get_messages(struct rpc_call *call)
         return NULL;
     }
     err = error_copy(call->arena, err);
-    free_loop_shares(run_poll);
+    free_shares(run_poll);
     return err;
 }
