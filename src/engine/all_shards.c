@@ -63,6 +63,12 @@ engine_visibility_wait_some(struct engine *engine, uint64_t shards, struct arena
     return err;
 }
 
+void
+engine_visibility_stored(struct engine *engine, uint32_t shard, uint64_t fed, uint64_t safe)
+{
+    shard_visibility_stored(engine_served_shard(engine, owner_of_shard(shard)), fed, safe);
+}
+
 struct error *
 engine_visibility_rebuild(struct engine *engine, struct arena *arena, uint64_t *runs)
 {

@@ -12,7 +12,6 @@
 #include "base/vector.h"
 #include "engine/inside.h"
 #include "fiber/clock.h"
-#include "fiber/loop.h"
 #include "fiber/sync.h"
 #include "route/route.h"
 
@@ -61,7 +60,7 @@ sweep_fiber(void *argument)
     while (sweep->next < sweep->engine->options.shard_count && sweep->err == NULL) {
         uint32_t number = sweep->next++;
         struct shard_call call = {.engine = sweep->engine, .number = number, .arena = arena};
-        loop_call_surely(loop_at(route_loop_of_shard(number)), sweep->visit, &call);
+        route_within_process(owner_of_shard(number), sweep->visit, &call);
         if (call.err != NULL && sweep->err == NULL)
             sweep->err = error_wrap(error_copy(sweep->arena, call.err), "take shard %u", number);
         arena_reset(arena);
@@ -145,7 +144,7 @@ close_on_loop(void *argument)
 struct error *
 engine_open(const struct engine_options *options, struct arena *arena, struct engine **opened)
 {
-    check(loop_index(loop_self()) == 0 && options->shard_count > 0);
+    check(route_is_here(owner_of_domains()) && options->shard_count > 0);
     struct engine *engine = memory_zalloc(1, sizeof *engine);
     engine->options = *options;
     engine->service.context = engine;

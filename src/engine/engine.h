@@ -89,6 +89,8 @@ must_use struct error *engine_visibility_wait(struct engine *engine, struct aren
 /* The same for the shards whose number, modulo 64, is a bit of `shards`. */
 must_use struct error *engine_visibility_wait_some(struct engine *engine, uint64_t shards,
                                                    struct arena *arena);
+/* shard_visibility_stored. Where the shard lives; no yield. */
+void engine_visibility_stored(struct engine *engine, uint32_t shard, uint64_t fed, uint64_t safe);
 /* Rebuilds visibility from all runs, shard by shard. *runs: how many there are. */
 must_use struct error *engine_visibility_rebuild(struct engine *engine, struct arena *arena,
                                                  uint64_t *runs);

@@ -1,18 +1,18 @@
 /* route.c - see route.h. */
 #include "route/route.h"
 
-#include "base/check.h"
-
-unsigned
-route_loop_of_shard(uint32_t shard)
-{
-    return shard % loop_count();
-}
+#include "route/inside.h"
 
 static struct loop *
 shard_loop(uint32_t shard)
 {
-    return loop_at(route_loop_of_shard(shard));
+    return route_loop_of(owner_of_shard(shard));
+}
+
+void
+route_within_process(struct owner owner, void (*function)(void *argument), void *argument)
+{
+    loop_call_surely(route_loop_of(owner), function, argument);
 }
 
 struct error *

@@ -17,8 +17,11 @@
  * much is on its way there, nothing ran). */
 must_use struct error *route_to_shard(uint32_t shard, void (*function)(void *argument),
                                       void *argument, struct arena *arena);
-/* The loop of a shard, for those who ask many shards and go to each loop once. */
-unsigned route_loop_of_shard(uint32_t shard);
+/* Runs function(argument) in a fiber where an owner of this process lives, and waits until it has
+ * returned. For the life of what a process has (it opens and closes its shards), and for nothing
+ * that one owner wants of another: that is a question (ask.h) or a value (tell.h). Never refused.
+ * Yields; ignores cancellation. */
+void route_within_process(struct owner owner, void (*function)(void *argument), void *argument);
 /* A message to where the shard lives; see loop_post and loop_post_answer. Any loop; no yield. */
 must_use bool route_post_to_shard(uint32_t shard, struct loop_message *message);
 void route_answer_to_shard(uint32_t shard, struct loop_message *message);

@@ -254,7 +254,7 @@ visibility_notified(void *context, uint32_t shard, uint64_t fed, uint64_t safe)
 {
     struct server *server = context;
     struct engine *engine = atomic_load_explicit(&server->engine, memory_order_acquire);
-    shard_visibility_stored(engine_shard(engine, shard), fed, safe);
+    engine_visibility_stored(engine, shard, fed, safe);
 }
 
 static struct error *

@@ -7,7 +7,7 @@ static void
 on_fed(void *context, uint32_t shard, uint64_t fed, uint64_t safe)
 {
     struct fixture *fixture = context;
-    shard_visibility_stored(engine_shard(fixture->engine, shard), fed, safe);
+    engine_visibility_stored(fixture->engine, shard, fed, safe);
 }
 
 void

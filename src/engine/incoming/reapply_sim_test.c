@@ -1,6 +1,7 @@
 /* reapply_sim_test.c - what clients did to histories and runs that lost happens again in the
  * current run, once (E-019, E-020, E-048 … E-053). The shard is that of an engine, which does the
  * cross-workflow tasks. Every batch is sent twice. */
+#include "engine/inside.h"
 #include "engine/run/apply.h"
 #include "engine/test/incoming_simulation.h"
 #include "wire/message.h"
@@ -45,7 +46,7 @@ open_engine(struct shard_fixture *fixture, struct sent *sent)
                                      .reapply = {send, sent},
                                      .host = "rig"};
     EXPECT_OK(engine_open(&options, fixture->arena, &engine));
-    fixture->shard = engine_shard(engine, 0);
+    fixture->shard = engine_served_shard(engine, owner_of_shard(0));
     fixture->options.number = 0;
     return engine;
 }
