@@ -1,7 +1,7 @@
 /* clients.c - what clients ask for, each one step of a workflow id. See engine.h. */
 #include "base/check.h"
 #include "engine/inside.h"
-#include "route/route.h"
+#include "engine/run/run_key.h"
 
 static const char *
 workflow_of(const API(WorkflowExecution) *execution)
@@ -14,6 +14,14 @@ run_of(const API(WorkflowExecution) *execution)
 {
     return execution == NULL ? "" : execution->run_id;
 }
+
+static struct run_key
+key_of(const char *domain_id, const API(WorkflowExecution) *execution)
+{
+    return (struct run_key){domain_id, workflow_of(execution), run_of(execution)};
+}
+
+/* --- starts ---- */
 
 static struct error *
 decide_start(void *context, struct step *step)
@@ -58,7 +66,7 @@ foresee_start(void *context, const struct run *run, const STORED(CurrentRecord) 
 }
 
 struct error *
-engine_step_start(struct engine *engine, const char *domain_id, struct start_request_step *wanted,
+engine_step_start(struct shard *shard, const char *domain_id, struct start_request_step *wanted,
                   struct arena *arena)
 {
     const API(StartWorkflowExecutionRequest) *request = wanted->command->request;
@@ -79,22 +87,65 @@ engine_step_start(struct engine *engine, const char *domain_id, struct start_req
                               .foresee = foresee_start,
                               .decide = decide_start,
                               .context = wanted};
-    return engine_step(engine, &step, arena);
+    return shard_step(shard, &step, arena);
 }
+
+static struct error *
+serve_start(void *engine, struct owner owner, const void *request, struct arena *arena,
+            void *answer)
+{
+    const INTERNAL(StartRun) *asked = request;
+    INTERNAL(RunStarted) *told = answer;
+    const API(SignalWithStartWorkflowExecutionRequest) *signal = asked->signal_with_start;
+    struct start_command command = {
+        .request = signal == NULL ? asked->request : signal->start_request,
+        .signal = signal,
+        .partition_keys = (const char *const *)asked->partition_keys,
+        .partition_values = (const char *const *)asked->partition_values,
+        .partition_count = asked->n_partition_keys,
+        .parent = asked->parent};
+    struct start_answer started = {0};
+    struct start_request_step wanted = {.command = &command, .answer = &started, .is_call = true};
+    check(command.request != NULL && asked->n_partition_keys == asked->n_partition_values);
+    struct error *err =
+        engine_step_start(engine_served_shard(engine, owner), asked->domain_id, &wanted, arena);
+    told->run_id = presence_make_text(started.run_id);
+    told->is_new = started.is_new;
+    return err;
+}
+
+/* No answer: the client starts it again with the same request id, and has the same run. A signal
+ * that comes with a start is known by that id, too. */
+static const struct route_question start_question = {
+    .name = "shard.start",
+    .request = INTERNAL_TYPE(start_run),
+    .answer = INTERNAL_TYPE(run_started),
+    .serve = serve_start,
+};
 
 struct error *
 engine_start(struct engine *engine, const char *domain_id, const struct start_command *command,
              struct arena *arena, struct start_answer *answer)
 {
-    struct start_request_step wanted = {.command = command, .answer = answer, .is_call = true};
-    return engine_step_start(engine, domain_id, &wanted, arena);
+    INTERNAL(StartRun) request = INTERNAL_VALUE(START_RUN__INIT);
+    INTERNAL(RunStarted) told = INTERNAL_VALUE(RUN_STARTED__INIT);
+    check(command->signal == NULL || command->signal->start_request == command->request);
+    request.domain_id = (char *)domain_id;
+    if (command->signal != NULL)
+        request.signal_with_start = (API(SignalWithStartWorkflowExecutionRequest) *)command->signal;
+    else
+        request.request = (API(StartWorkflowExecutionRequest) *)command->request;
+    request.partition_keys = (char **)command->partition_keys;
+    request.partition_values = (char **)command->partition_values;
+    request.n_partition_keys = request.n_partition_values = command->partition_count;
+    request.parent = (API(ParentExecutionInfo) *)command->parent;
+    struct error *err =
+        engine_ask(engine, command->request->workflow_id, &start_question, &request, arena, &told);
+    *answer = (struct start_answer){told.run_id, told.is_new};
+    return err;
 }
 
-static struct error *
-decide_signal(void *context, struct step *step)
-{
-    return command_signal(step, context);
-}
+/* --- calls of runs that are there ---- */
 
 size_t
 engine_foresee_decision(void *context, const struct run *run, const STORED(CurrentRecord) *current,
@@ -103,18 +154,44 @@ engine_foresee_decision(void *context, const struct run *run, const STORED(Curre
     return shard_foresee_decision(run, tasks);
 }
 
-struct error *
-engine_signal(struct engine *engine, const char *domain_id,
-              const API(SignalWorkflowExecutionRequest) *request, struct arena *arena)
+static struct error *
+decide_signal(void *context, struct step *step)
 {
-    struct shard_step step = {.key = {domain_id, workflow_of(request->workflow_execution),
-                                      run_of(request->workflow_execution)},
+    return command_signal(step, context);
+}
+
+static struct error *
+serve_signal(void *engine, struct owner owner, const void *request, struct arena *arena,
+             void *answer)
+{
+    const INTERNAL(SignalRun) *asked = request;
+    struct shard_step step = {.key = key_of(asked->domain_id, asked->request->workflow_execution),
                               .needs_run = true,
                               .is_call = true,
                               .foresee = engine_foresee_decision,
                               .decide = decide_signal,
-                              .context = (void *)request};
-    return engine_step(engine, &step, arena);
+                              .context = asked->request};
+    return shard_step(engine_served_shard(engine, owner), &step, arena);
+}
+
+/* No answer: the client signals again, and is known by its request id. One without an id may be
+ * there twice, as when a host crashes. */
+static const struct route_question signal_question = {
+    .name = "shard.signal",
+    .request = INTERNAL_TYPE(signal_run),
+    .answer = INTERNAL_TYPE(empty),
+    .serve = serve_signal,
+};
+
+struct error *
+engine_signal(struct engine *engine, const char *domain_id,
+              const API(SignalWorkflowExecutionRequest) *request, struct arena *arena)
+{
+    INTERNAL(SignalRun) asked = INTERNAL_VALUE(SIGNAL_RUN__INIT);
+    asked.domain_id = (char *)domain_id;
+    asked.request = (API(SignalWorkflowExecutionRequest) *)request;
+    return engine_ask_done(engine, workflow_of(request->workflow_execution), &signal_question,
+                           &asked, arena);
 }
 
 static struct error *
@@ -123,19 +200,39 @@ decide_request_cancel(void *context, struct step *step)
     return command_request_cancel(step, context);
 }
 
+static struct error *
+serve_request_cancel(void *engine, struct owner owner, const void *request, struct arena *arena,
+                     void *answer)
+{
+    const INTERNAL(CancelRun) *asked = request;
+    struct shard_step step = {.key = key_of(asked->domain_id, asked->request->workflow_execution),
+                              .needs_run = true,
+                              .is_call = true,
+                              .foresee = engine_foresee_decision,
+                              .decide = decide_request_cancel,
+                              .context = asked->request};
+    return shard_step(engine_served_shard(engine, owner), &step, arena);
+}
+
+/* No answer: the client asks again, and is known by its request id, or hears that it was asked for
+ * already. */
+static const struct route_question request_cancel_question = {
+    .name = "shard.request_cancel",
+    .request = INTERNAL_TYPE(cancel_run),
+    .answer = INTERNAL_TYPE(empty),
+    .serve = serve_request_cancel,
+};
+
 struct error *
 engine_request_cancel(struct engine *engine, const char *domain_id,
                       const API(RequestCancelWorkflowExecutionRequest) *request,
                       struct arena *arena)
 {
-    struct shard_step step = {.key = {domain_id, workflow_of(request->workflow_execution),
-                                      run_of(request->workflow_execution)},
-                              .needs_run = true,
-                              .is_call = true,
-                              .foresee = engine_foresee_decision,
-                              .decide = decide_request_cancel,
-                              .context = (void *)request};
-    return engine_step(engine, &step, arena);
+    INTERNAL(CancelRun) asked = INTERNAL_VALUE(CANCEL_RUN__INIT);
+    asked.domain_id = (char *)domain_id;
+    asked.request = (API(RequestCancelWorkflowExecutionRequest) *)request;
+    return engine_ask_done(engine, workflow_of(request->workflow_execution),
+                           &request_cancel_question, &asked, arena);
 }
 
 static struct error *
@@ -144,51 +241,76 @@ decide_terminate(void *context, struct step *step)
     return command_terminate(step, context);
 }
 
+static struct error *
+serve_terminate(void *engine, struct owner owner, const void *request, struct arena *arena,
+                void *answer)
+{
+    const INTERNAL(TerminateRun) *asked = request;
+    struct shard_step step = {.key = key_of(asked->domain_id, asked->request->workflow_execution),
+                              .needs_run = true,
+                              .decide = decide_terminate,
+                              .context = asked->request};
+    return shard_step(engine_served_shard(engine, owner), &step, arena);
+}
+
+/* No answer: who asks again hears that the run has ended. */
+static const struct route_question terminate_question = {
+    .name = "shard.terminate",
+    .request = INTERNAL_TYPE(terminate_run),
+    .answer = INTERNAL_TYPE(empty),
+    .serve = serve_terminate,
+};
+
 struct error *
 engine_terminate(struct engine *engine, const char *domain_id,
                  const API(TerminateWorkflowExecutionRequest) *request, struct arena *arena)
 {
-    struct shard_step step = {.key = {domain_id, workflow_of(request->workflow_execution),
-                                      run_of(request->workflow_execution)},
-                              .needs_run = true,
-                              .decide = decide_terminate,
-                              .context = (void *)request};
-    return engine_step(engine, &step, arena);
+    INTERNAL(TerminateRun) asked = INTERNAL_VALUE(TERMINATE_RUN__INIT);
+    asked.domain_id = (char *)domain_id;
+    asked.request = (API(TerminateWorkflowExecutionRequest) *)request;
+    return engine_ask_done(engine, workflow_of(request->workflow_execution), &terminate_question,
+                           &asked, arena);
 }
 
-/* ---- runs that are put right by hand ---- */
+/* --- runs that are put right by hand ---- */
 
-struct reset_call {
-    struct shard *shard;
-    struct shard_reset wanted;
-    struct arena *arena;
-    const char *run_id;
-    struct error *err;
-};
-
-static void
-reset_on_loop(void *argument)
+static struct error *
+serve_reset(void *engine, struct owner owner, const void *request, struct arena *arena,
+            void *answer)
 {
-    struct reset_call *call = argument;
-    struct run_key key = {call->wanted.domain_id,
-                          workflow_of(call->wanted.request->workflow_execution), ""};
-    call->err = shard_admit(call->shard, &key, call->arena);
-    if (call->err == NULL)
-        call->err = shard_reset(call->shard, &call->wanted, call->arena, &call->run_id);
+    const INTERNAL(ResetRun) *asked = request;
+    struct shard *shard = engine_served_shard(engine, owner);
+    struct shard_reset wanted = {.domain_id = asked->domain_id, .request = asked->request};
+    struct run_key key = {asked->domain_id, workflow_of(asked->request->workflow_execution), ""};
+    const char *run_id = NULL;
+    struct error *err = shard_admit(shard, &key, arena);
+    if (err == NULL)
+        err = shard_reset(shard, &wanted, arena, &run_id);
+    ((INTERNAL(RunReset) *)answer)->run_id = presence_make_text(run_id);
+    return err;
 }
+
+/* No answer: the client resets again with the same request id, and has the same run. */
+static const struct route_question reset_question = {
+    .name = "shard.reset",
+    .request = INTERNAL_TYPE(reset_run),
+    .answer = INTERNAL_TYPE(run_reset),
+    .serve = serve_reset,
+};
 
 struct error *
 engine_reset(struct engine *engine, const char *domain_id,
              const API(ResetWorkflowExecutionRequest) *request, struct arena *arena,
              const char **run_id)
 {
-    uint32_t number = engine_shard_of(engine, workflow_of(request->workflow_execution));
-    struct reset_call call = {.shard = engine->shards[number],
-                              .wanted = {.domain_id = domain_id, .request = request},
-                              .arena = arena};
-    struct error *err = route_to_shard(number, reset_on_loop, &call, arena);
-    *run_id = call.run_id;
-    return err != NULL ? err : call.err;
+    INTERNAL(ResetRun) asked = INTERNAL_VALUE(RESET_RUN__INIT);
+    INTERNAL(RunReset) told = INTERNAL_VALUE(RUN_RESET__INIT);
+    asked.domain_id = (char *)domain_id;
+    asked.request = (API(ResetWorkflowExecutionRequest) *)request;
+    struct error *err = engine_ask(engine, workflow_of(request->workflow_execution),
+                                   &reset_question, &asked, arena, &told);
+    *run_id = told.run_id;
+    return err;
 }
 
 static struct error *
@@ -198,9 +320,26 @@ decide_refresh(void *context, struct step *step)
     return command_refresh(step);
 }
 
+static struct error *
+serve_refresh(void *engine, struct owner owner, const void *request, struct arena *arena,
+              void *answer)
+{
+    struct shard_step step = {
+        .key = run_key_from_message(request), .needs_run = true, .decide = decide_refresh};
+    return shard_step(engine_served_shard(engine, owner), &step, arena);
+}
+
+/* No answer: who asks again sends the tasks once more; those that are not needed are void. */
+static const struct route_question refresh_question = {
+    .name = "shard.refresh",
+    .request = INTERNAL_TYPE(run_key),
+    .answer = INTERNAL_TYPE(empty),
+    .serve = serve_refresh,
+};
+
 struct error *
 engine_refresh(struct engine *engine, const struct run_key *key, struct arena *arena)
 {
-    struct shard_step step = {.key = *key, .needs_run = true, .decide = decide_refresh};
-    return engine_step(engine, &step, arena);
+    INTERNAL(RunKey) request = run_key_to_message(key);
+    return engine_ask_done(engine, key->workflow_id, &refresh_question, &request, arena);
 }

@@ -1,15 +1,12 @@
-/* engine.c - every call to its shard: finds it by workflow id, goes to its loop, runs the command
- * there. See engine.h.
+/* engine.c - all shards of this process: taken, closed, and asked by workflow id. See engine.h.
  *
- * A call is a struct on the caller's stack: what to do, with what, and the answer. The command
- * itself is one of command/, given to the shard as the decision of a step. */
+ * A call of the engine is a question to the shard (route/ask.h). Who serves it, where the shard is,
+ * makes the step of it: the command is one of command/, given to the shard as the decision. */
 #include "engine/engine.h"
-
-#include <stdlib.h>
 
 #include "base/check.h"
 #include "base/memory.h"
-#include "base/vector.h"
+#include "cadenza/internal/v1/error.pb-c.h"
 #include "engine/inside.h"
 #include "fiber/clock.h"
 #include "fiber/sync.h"
@@ -168,7 +165,7 @@ engine_open(const struct engine_options *options, struct arena *arena, struct en
 void
 engine_close(struct engine *engine)
 {
-    while (atomic_load(&engine->messages) > 0) { /* they name shards */
+    while (atomic_load(&engine->service.on_the_way) > 0) { /* they name shards */
         struct arena *arena = arena_new(0);
         struct error *err = fiber_sleep(POLL_DELAY, arena);
         if (err != NULL)
@@ -201,6 +198,20 @@ engine_ask(struct engine *engine, const char *workflow_id, const struct route_qu
                             answer);
 }
 
+struct error *
+engine_ask_done(struct engine *engine, const char *workflow_id,
+                const struct route_question *question, const void *request, struct arena *arena)
+{
+    INTERNAL(Empty) answer = INTERNAL_VALUE(EMPTY__INIT);
+    return engine_ask(engine, workflow_id, question, request, arena, &answer);
+}
+
+struct shard *
+engine_own_shard(struct engine *engine, const char *workflow_id)
+{
+    return engine_served_shard(engine, owner_of_shard(engine_shard_of(engine, workflow_id)));
+}
+
 struct shard *
 engine_served_shard(void *context, struct owner owner)
 {
@@ -208,143 +219,4 @@ engine_served_shard(void *context, struct owner owner)
     check(owner.kind == OWNER_OF_SHARD && owner.number < engine->options.shard_count);
     check(route_is_here(owner));
     return engine->shards[owner.number];
-}
-
-struct forwarded_step {
-    struct shard *shard;
-    const struct shard_step *step;
-    struct arena *arena;
-    struct error *err;
-};
-
-static void
-step_on_loop(void *argument)
-{
-    struct forwarded_step *call = argument;
-    call->err = shard_step(call->shard, call->step, call->arena);
-}
-
-struct error *
-engine_step(struct engine *engine, const struct shard_step *step, struct arena *arena)
-{
-    uint32_t number = engine_shard_of(engine, step->key.workflow_id);
-    struct forwarded_step call = {.shard = engine->shards[number], .step = step, .arena = arena};
-    struct error *err = route_to_shard(number, step_on_loop, &call, arena);
-    return err != NULL ? err : call.err;
-}
-
-struct look_call {
-    struct shard *shard;
-    const struct run_key *key;
-    look_function *look;
-    void *context;
-    bool is_sure;
-    struct arena *arena;
-    struct error *err;
-};
-
-static void
-look_on_loop(void *argument)
-{
-    struct look_call *call = argument;
-    call->err = (call->is_sure ? shard_look_surely : shard_look)(call->shard, call->key, call->look,
-                                                                 call->context, call->arena);
-}
-
-static struct error *
-send_look(struct engine *engine, struct look_call *call)
-{
-    uint32_t number = engine_shard_of(engine, call->key->workflow_id);
-    call->shard = engine->shards[number];
-    struct error *err = route_to_shard(number, look_on_loop, call, call->arena);
-    return err != NULL ? err : call->err;
-}
-
-struct error *
-engine_look(struct engine *engine, const struct run_key *key, look_function *look, void *context,
-            struct arena *arena)
-{
-    struct look_call call = {.key = key, .look = look, .context = context, .arena = arena};
-    return send_look(engine, &call);
-}
-
-struct error *
-engine_look_surely(struct engine *engine, const struct run_key *key, look_function *look,
-                   void *context, struct arena *arena)
-{
-    struct look_call call = {
-        .key = key, .look = look, .context = context, .is_sure = true, .arena = arena};
-    return send_look(engine, &call);
-}
-
-/* --- limits ---- */
-
-struct admit_call {
-    struct shard *shard;
-    const struct run_key *key;
-    struct arena *arena;
-    struct error *err;
-};
-
-static void
-admit_on_loop(void *argument)
-{
-    struct admit_call *call = argument;
-    call->err = shard_admit(call->shard, call->key, call->arena);
-}
-
-struct error *
-engine_admit(struct engine *engine, const struct run_key *key, struct arena *arena)
-{
-    uint32_t number = engine_shard_of(engine, key->workflow_id);
-    struct admit_call call = {.shard = engine->shards[number], .key = key, .arena = arena};
-    struct error *err = route_to_shard(number, admit_on_loop, &call, arena);
-    return err != NULL ? err : call.err;
-}
-
-struct hottest_call {
-    struct shard *shard;
-    const char *domain_id;
-    size_t count_max;
-    struct arena *arena;
-    struct limits_rate *rates;
-    size_t count;
-};
-
-static void
-hottest_on_loop(void *argument)
-{
-    struct hottest_call *call = argument;
-    call->count =
-        shard_hottest(call->shard, call->domain_id, call->count_max, call->arena, &call->rates);
-}
-
-static int
-compare_rates(const void *one, const void *other)
-{
-    uint32_t first = limits_hotter(one), second = limits_hotter(other);
-    return (first < second) - (first > second);
-}
-
-struct error *
-engine_hottest(struct engine *engine, const char *domain_id, size_t count_max, struct arena *arena,
-               struct limits_rate **rates, size_t *count)
-{
-    vector_of(struct limits_rate) all = {0};
-    for (uint32_t number = 0; number < engine->options.shard_count; number++) {
-        struct hottest_call call = {.shard = engine->shards[number],
-                                    .domain_id = domain_id,
-                                    .count_max = count_max,
-                                    .arena = arena};
-        struct error *err = route_to_shard(number, hottest_on_loop, &call, arena);
-        if (err != NULL)
-            return err;
-        for (size_t i = 0; i < call.count; i++)
-            vector_push_in(&all, arena, call.rates[i]);
-    }
-    if (all.count > 0)
-        qsort(all.items, all.count, sizeof *all.items, compare_rates);
-    *rates = all.items;
-    *count = all.count < count_max ? all.count : count_max;
-    return NULL;
 }

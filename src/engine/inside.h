@@ -2,8 +2,7 @@
 #ifndef CADENZA_ENGINE_INSIDE_H
 #define CADENZA_ENGINE_INSIDE_H
 
-#include <stdatomic.h>
-
+#include "cadenza/internal/v1/shard_calls.pb-c.h"
 #include "engine/engine.h"
 #include "route/ask.h"
 
@@ -11,7 +10,6 @@ struct engine {
     struct engine_options options;
     struct route_service service; /* by which its shards are asked and told */
     struct shard **shards;        /* each used on its loop only */
-    atomic_size_t messages;       /* on their way to a shard */
     struct counter *reapplied;    /* NULL without metrics */
 };
 
@@ -22,6 +20,12 @@ must_use struct error *engine_ask(struct engine *engine, const char *workflow_id
 must_use struct error *engine_ask_shard(struct engine *engine, uint32_t number,
                                         const struct route_question *question, const void *request,
                                         struct arena *arena, void *answer);
+/* The same for a question that is answered with nothing but that it was done. */
+must_use struct error *engine_ask_done(struct engine *engine, const char *workflow_id,
+                                       const struct route_question *question, const void *request,
+                                       struct arena *arena);
+/* The shard of a workflow id, for those who are where it lives: its own cross-workflow tasks. */
+struct shard *engine_own_shard(struct engine *engine, const char *workflow_id);
 /* For those who serve a question: the shard that was asked, on its loop. */
 struct shard *engine_served_shard(void *engine, struct owner owner);
 
@@ -45,16 +49,9 @@ must_use struct error *engine_serve_look(void *engine, struct owner owner, const
                                                       const STORED(CurrentRecord) *current),
                                          struct arena *arena, void *answer);
 
-typedef void look_function(void *context, const struct run *run,
-                           const STORED(CurrentRecord) *current);
-
-/* shard_step, shard_look and shard_look_surely on the loop of the workflow id's shard. Yield. */
-must_use struct error *engine_step(struct engine *engine, const struct shard_step *step,
-                                   struct arena *arena);
-must_use struct error *engine_look(struct engine *engine, const struct run_key *key,
-                                   look_function *look, void *context, struct arena *arena);
-must_use struct error *engine_look_surely(struct engine *engine, const struct run_key *key,
-                                          look_function *look, void *context, struct arena *arena);
+/* As part of a question. Texts stay where they are. */
+INTERNAL(TaskName) task_name_to_message(const struct task_name *name);
+struct task_name task_name_from_message(const INTERNAL(TaskName) * message);
 
 /* The run's next decision, for a step that will schedule it if none is pending. */
 size_t engine_foresee_decision(void *context, const struct run *run,
@@ -103,12 +100,15 @@ struct cross_task_request {
     struct start_answer answer; /* of a start */
     bool is_remote;             /* another cluster has answered, be it that it is void */
 };
-/* Asks, as a step of the target; if the target is active in another cluster, there
- * (target.c). */
+/* Asks the shard of the target, which makes a step of it; if the target is active in another
+ * cluster, there (ask.c). */
 must_use struct error *cross_task_ask(struct cross_task_work *work,
                                       struct cross_task_request *wanted);
-/* The second half of that: the target was asked, and refused; if it named another cluster, what
- * came of it there, else the refusal. */
+/* Asks the shard of the target, and nobody else (target.c); fills the answer of a start. */
+must_use struct error *cross_task_ask_shard(struct engine *engine,
+                                            struct cross_task_request *wanted, struct arena *arena);
+/* The second half of cross_task_ask: the target was asked, and refused; if it named another
+ * cluster, what came of it there, else the refusal. */
 must_use struct error *cross_task_follow(struct cross_task_work *work,
                                          struct cross_task_request *wanted, struct error *refusal);
 /* Is the run that was asked not there, or has it ended? Then there is nothing left to do. */
@@ -137,7 +137,7 @@ struct start_request_step {
     int64_t parent_version; /* as in shard_step */
     bool is_call;           /* of a client: the limit of the workflow id holds */
 };
-must_use struct error *engine_step_start(struct engine *engine, const char *domain_id,
+must_use struct error *engine_step_start(struct shard *shard, const char *domain_id,
                                          struct start_request_step *wanted, struct arena *arena);
 /* What the end of a parent means for a child, as a step of the child: its policy says. */
 struct end_child_request {

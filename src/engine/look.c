@@ -3,6 +3,9 @@
 #include "engine/inside.h"
 #include "engine/run/run_key.h"
 
+typedef void look_function(void *served_look, const struct run *run,
+                           const STORED(CurrentRecord) *current);
+
 static struct error *
 ask(struct engine *engine, const struct run_key *key, bool is_sure,
     const struct route_question *question, struct arena *arena, void *answer)

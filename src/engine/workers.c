@@ -3,13 +3,34 @@
 #include "base/check.h"
 #include "base/memory.h"
 #include "engine/inside.h"
-#include "fiber/loop.h"
+#include "engine/run/run_key.h"
+#include "engine/shard/starts.h"
 #include "fiber/probe.h"
-#include "route/route.h"
+#include "route/tell.h"
 #include "wire/errors.h"
+#include "wire/message.h"
+
+INTERNAL(TaskName)
+task_name_to_message(const struct task_name *name)
+{
+    INTERNAL(TaskName) message = INTERNAL_VALUE(TASK_NAME__INIT);
+    message.schedule_id = name->schedule_id;
+    message.attempt = name->attempt;
+    message.activity_id = presence_make_text(name->activity_id);
+    return message;
+}
+
+struct task_name
+task_name_from_message(const INTERNAL(TaskName) * message)
+{
+    return (struct task_name){.schedule_id = message->schedule_id,
+                              .attempt = message->attempt,
+                              .activity_id = message->activity_id};
+}
 
 /* --- starts ---- */
 
+/* One of the two is set. */
 struct start_task_request {
     struct shard *shard;
     const struct task *task;
@@ -57,43 +78,81 @@ decide_start_activity(void *context, struct step *step)
                                   wanted->activity);
 }
 
-struct start_task_call {
-    const struct shard_step *step;
-    struct start_task_request *wanted;
-    struct arena *arena;
-    struct error *err;
-};
-
-static void
-start_on_loop(void *argument)
+static struct error *
+step_start_task(struct start_task_request *wanted, const INTERNAL(StartTask) * asked,
+                struct error *(*decide)(void *context, struct step *step), struct arena *arena)
 {
-    struct start_task_call *call = argument;
-    struct start_task_request *wanted = call->wanted;
-    call->err = shard_step(wanted->shard, call->step, call->arena);
-    if (call->err == NULL && wanted->decision != NULL)
-        shard_recall_decision(wanted->shard, call->arena, wanted->decision);
+    struct task task = task_from_message(asked->task);
+    check((wanted->decision == NULL) != (wanted->activity == NULL)); /* it is one of them */
+    check(!task_is_query(&task));
+    wanted->task = &task;
+    wanted->name = (struct task_name){
+        .schedule_id = task.schedule_id, .attempt = task.attempt, .activity_id = ""};
+    wanted->request_id = asked->request_id;
+    wanted->identity = asked->identity;
+    struct shard_step step = {.key = {task.run_domain_id, task.workflow_id, task.run_id},
+                              .needs_run = true,
+                              .range_id = task.row == 0 ? 0 : task.range_id,
+                              .task = &task,
+                              .decide = decide,
+                              .context = wanted};
+    return shard_step(wanted->shard, &step, arena);
 }
 
 static struct error *
-start_task(struct engine *engine, const struct task *task, struct start_task_request *wanted,
-           struct error *(*decide)(void *context, struct step *step), struct arena *arena)
+serve_start_decision(void *engine, struct owner owner, const void *request, struct arena *arena,
+                     void *answer)
 {
-    uint32_t number = engine_shard_of(engine, task->workflow_id);
-    check((wanted->decision == NULL) != (wanted->activity == NULL)); /* it is one of them */
-    wanted->shard = engine_shard(engine, number);
-    wanted->task = task;
-    wanted->name = (struct task_name){
-        .schedule_id = task->schedule_id, .attempt = task->attempt, .activity_id = ""};
-    struct shard_step step = {.key = {task->run_domain_id, task->workflow_id, task->run_id},
-                              .needs_run = true,
-                              .range_id = task->row == 0 ? 0 : task->range_id,
-                              .task = task,
-                              .decide = decide,
-                              .context = wanted};
-    struct start_task_call call = {.step = &step, .wanted = wanted, .arena = arena};
-    struct error *err = route_to_shard(number, start_on_loop, &call, arena);
+    struct decision_start start = {0};
+    struct start_task_request wanted = {.shard = engine_served_shard(engine, owner),
+                                        .decision = &start};
+    struct error *err = step_start_task(&wanted, request, decide_start_decision, arena);
+    if (err != NULL)
+        return err;
+    shard_recall_decision(wanted.shard, arena, &start);
+    decision_start_to_message(&start, arena, answer);
+    return NULL;
+}
+
+static struct error *
+serve_start_activity(void *engine, struct owner owner, const void *request, struct arena *arena,
+                     void *answer)
+{
+    struct activity_start start = {0};
+    struct start_task_request wanted = {.shard = engine_served_shard(engine, owner),
+                                        .activity = &start};
+    struct error *err = step_start_task(&wanted, request, decide_start_activity, arena);
     if (err == NULL)
-        err = call.err;
+        activity_start_to_message(&start, answer);
+    return err;
+}
+
+/* No answer: who holds the poll asks again with the same request id, and has the same start, or
+ * gives the task back to its list. It does not come twice by itself: a task that its list had
+ * stored, and whose run is not active here, would be kept by the shard twice. */
+static const struct route_question start_decision_question = {
+    .name = "shard.start_decision",
+    .request = INTERNAL_TYPE(start_task),
+    .answer = INTERNAL_TYPE(decision_start),
+    .serve = serve_start_decision,
+};
+static const struct route_question start_activity_question = {
+    .name = "shard.start_activity",
+    .request = INTERNAL_TYPE(start_task),
+    .answer = INTERNAL_TYPE(activity_start),
+    .serve = serve_start_activity,
+};
+
+static struct error *
+ask_for_start(struct engine *engine, const struct route_question *question, const struct task *task,
+              const char *request_id, const char *identity, struct arena *arena, void *answer)
+{
+    INTERNAL(StartTask) request = INTERNAL_VALUE(START_TASK__INIT);
+    INTERNAL(Task) what = task_to_message(task);
+    request.task = &what;
+    request.request_id = presence_make_text(request_id);
+    request.identity = presence_make_text(identity);
+    struct error *err = engine_ask(engine, task->workflow_id, question, &request, arena, answer);
     bool is_void =
         err != NULL && (err->kind == ERR_ENTITY_NOT_EXISTS || err->kind == ERR_ALREADY_COMPLETED ||
                         err->kind == ERR_EVENT_ALREADY_STARTED);
@@ -108,38 +167,95 @@ struct error *
 engine_start_decision(struct engine *engine, const struct task *task, const char *request_id,
                       const char *identity, struct arena *arena, struct decision_start *start)
 {
-    struct start_task_request wanted = {
-        .request_id = request_id, .identity = identity, .decision = start};
-    return start_task(engine, task, &wanted, decide_start_decision, arena);
+    INTERNAL(DecisionStart) told = INTERNAL_VALUE(DECISION_START__INIT);
+    struct error *err =
+        ask_for_start(engine, &start_decision_question, task, request_id, identity, arena, &told);
+    if (err == NULL)
+        *start = decision_start_from_message(&told, arena);
+    return err;
 }
 
 struct error *
 engine_start_activity(struct engine *engine, const struct task *task, const char *request_id,
                       const char *identity, struct arena *arena, struct activity_start *start)
 {
-    struct start_task_request wanted = {
-        .request_id = request_id, .identity = identity, .activity = start};
-    return start_task(engine, task, &wanted, decide_start_activity, arena);
+    INTERNAL(ActivityStart) told = INTERNAL_VALUE(ACTIVITY_START__INIT);
+    struct error *err =
+        ask_for_start(engine, &start_activity_question, task, request_id, identity, arena, &told);
+    if (err == NULL)
+        *start = activity_start_from_message(&told);
+    return err;
 }
 
 /* --- a row that is not needed any more ---- */
 
-struct done_message {
-    struct loop_message message;
-    struct engine *engine;
+struct task_done_value {
+    struct route_value value;
     uint32_t shard;
     uint64_t range_id, row;
 };
 
-static void
-deliver_done(struct loop_message *message)
+static struct task_done_value *
+task_done_new(uint32_t shard, uint64_t range_id, uint64_t row)
 {
-    struct done_message *done = container_of(message, struct done_message, message);
-    check(done->row != 0 && atomic_load(&done->engine->messages) > 0);
-    shard_task_done(done->engine->shards[done->shard], done->range_id, done->row);
-    atomic_fetch_sub(&done->engine->messages, 1);
+    struct task_done_value *done = memory_zalloc(1, sizeof *done);
+    done->shard = shard;
+    done->range_id = range_id;
+    done->row = row;
+    return done;
+}
+
+static struct slice
+task_done_encode(const struct route_value *value, struct arena *arena)
+{
+    const struct task_done_value *done = container_of(value, struct task_done_value, value);
+    INTERNAL(TaskDone) message = INTERNAL_VALUE(TASK_DONE__INIT);
+    message.shard = done->shard;
+    message.range_id = done->range_id;
+    message.row = done->row;
+    return message_encode(arena, &message.base);
+}
+
+static struct route_value *
+task_done_decode(struct slice bytes)
+{
+    scoped(arena_drop) struct arena *arena = arena_new(0);
+    INTERNAL(TaskDone) *message = NULL;
+    struct error *err =
+        message_decode_as(arena, ERR_INTERNAL, INTERNAL_TYPE(task_done), bytes, &message);
+    if (err != NULL)
+        return NULL;
+    return &task_done_new(message->shard, message->range_id, message->row)->value;
+}
+
+static void
+task_done_free(struct route_value *value)
+{
+    memory_free(container_of(value, struct task_done_value, value));
+}
+
+static void
+task_done_take(void *context, struct route_value *value)
+{
+    struct task_done_value *done = container_of(value, struct task_done_value, value);
+    struct shard *shard = engine_served_shard(context, owner_of_shard(done->shard));
+    check(done->row != 0);
+    shard_task_done(shard, done->range_id, done->row);
     memory_free(done);
 }
+
+/* Lost: the row stays until the shard is taken again, which offers it again; then it is found void
+ * or started, or its list has it twice, and one of the two is found void. So nothing goes wrong,
+ * but the shard keeps the row in memory that long: the way between hosts has to repeat it, and
+ * within one nothing is lost. Twice: a row that is not known is not there. */
+static const struct route_notice task_done_notice = {
+    .name = "shard.task_done",
+    .encode = task_done_encode,
+    .decode = task_done_decode,
+    .free = task_done_free,
+    .take = task_done_take,
+    .may_come_twice = true,
+};
 
 void
 engine_task_done(struct engine *engine, const struct task *task)
@@ -147,21 +263,17 @@ engine_task_done(struct engine *engine, const struct task *task)
     if (task->row == 0)
         return;
     check(task->shard < engine->options.shard_count);
-    struct done_message *done = memory_zalloc(1, sizeof *done);
-    done->message.deliver = deliver_done;
-    done->engine = engine;
-    done->shard = task->shard;
-    done->range_id = task->range_id;
-    done->row = task->row;
-    atomic_fetch_add(&engine->messages, 1);
-    /* Never refused: there are at most as many as rows that were offered. */
-    loop_post_answer(loop_at(task->shard % loop_count()), &done->message);
+    struct task_done_value *done = task_done_new(task->shard, task->range_id, task->row);
+    /* Never refused: there are at most as many as rows that were offered. Later: the shard may be
+     * the one that is just offering it. */
+    route_tell_later(owner_of_shard(task->shard), &engine->service, &task_done_notice,
+                     &done->value);
 }
 
 /* --- decisions ---- */
 
 struct fail_request {
-    const struct task_name *task;
+    struct task_name task;
     const API(RespondDecisionTaskFailedRequest) *request;
 };
 
@@ -169,17 +281,41 @@ static struct error *
 decide_fail_decision(void *context, struct step *step)
 {
     struct fail_request *wanted = context;
-    return command_fail_decision(step, wanted->task, wanted->request);
+    return command_fail_decision(step, &wanted->task, wanted->request);
 }
+
+static struct error *
+serve_fail_decision(void *engine, struct owner owner, const void *request, struct arena *arena,
+                    void *answer)
+{
+    const INTERNAL(FailDecision) *asked = request;
+    struct fail_request wanted = {task_name_from_message(asked->task), asked->request};
+    struct shard_step step = {.key = run_key_from_message(asked->key),
+                              .needs_run = true,
+                              .decide = decide_fail_decision,
+                              .context = &wanted};
+    return shard_step(engine_served_shard(engine, owner), &step, arena);
+}
+
+/* No answer: the worker says it again, and hears that there is no such decision any more. */
+static const struct route_question fail_decision_question = {
+    .name = "shard.fail_decision",
+    .request = INTERNAL_TYPE(fail_decision),
+    .answer = INTERNAL_TYPE(empty),
+    .serve = serve_fail_decision,
+};
 
 struct error *
 engine_fail_decision(struct engine *engine, const struct run_key *key, const struct task_name *task,
                      const API(RespondDecisionTaskFailedRequest) *request, struct arena *arena)
 {
-    struct fail_request wanted = {task, request};
-    struct shard_step step = {
-        .key = *key, .needs_run = true, .decide = decide_fail_decision, .context = &wanted};
-    return engine_step(engine, &step, arena);
+    INTERNAL(FailDecision) asked = INTERNAL_VALUE(FAIL_DECISION__INIT);
+    INTERNAL(RunKey) run = run_key_to_message(key);
+    INTERNAL(TaskName) name = task_name_to_message(task);
+    asked.key = &run;
+    asked.task = &name;
+    asked.request = (API(RespondDecisionTaskFailedRequest) *)request;
+    return engine_ask_done(engine, key->workflow_id, &fail_decision_question, &asked, arena);
 }
 
 static struct error *
@@ -189,74 +325,26 @@ decide_reset_sticky(void *context, struct step *step)
     return command_reset_sticky(step);
 }
 
+static struct error *
+serve_reset_sticky(void *engine, struct owner owner, const void *request, struct arena *arena,
+                   void *answer)
+{
+    struct shard_step step = {
+        .key = run_key_from_message(request), .needs_run = true, .decide = decide_reset_sticky};
+    return shard_step(engine_served_shard(engine, owner), &step, arena);
+}
+
+/* No answer: the worker asks again, or its sticky list is found to be without polls. */
+static const struct route_question reset_sticky_question = {
+    .name = "shard.reset_sticky",
+    .request = INTERNAL_TYPE(run_key),
+    .answer = INTERNAL_TYPE(empty),
+    .serve = serve_reset_sticky,
+};
+
 struct error *
 engine_reset_sticky(struct engine *engine, const struct run_key *key, struct arena *arena)
 {
-    struct shard_step step = {.key = *key, .needs_run = true, .decide = decide_reset_sticky};
-    return engine_step(engine, &step, arena);
-}
-
-/* --- activities ---- */
-
-struct report_request {
-    const struct activity_report *report;
-    struct error *(*command)(struct step *step, const struct activity_report *report);
-    bool *is_cancel_requested;
-    bool is_end; /* the run hears of it */
-};
-
-static struct error *
-decide_report(void *context, struct step *step)
-{
-    struct report_request *wanted = context;
-    check((wanted->command == NULL) != (wanted->is_cancel_requested == NULL));
-    if (wanted->is_cancel_requested != NULL)
-        return command_heartbeat_activity(step, wanted->report, wanted->is_cancel_requested);
-    return wanted->command(step, wanted->report);
-}
-
-static struct error *
-report_activity(struct engine *engine, const struct run_key *key, struct report_request wanted,
-                struct arena *arena)
-{
-    struct shard_step step = {
-        .key = *key, .needs_run = true, .decide = decide_report, .context = &wanted};
-    if (wanted.is_end)
-        step.foresee = engine_foresee_decision;
-    return engine_step(engine, &step, arena);
-}
-
-struct error *
-engine_complete_activity(struct engine *engine, const struct run_key *key,
-                         const struct activity_report *report, struct arena *arena)
-{
-    struct report_request wanted = {
-        .report = report, .command = command_complete_activity, .is_end = true};
-    return report_activity(engine, key, wanted, arena);
-}
-
-struct error *
-engine_fail_activity(struct engine *engine, const struct run_key *key,
-                     const struct activity_report *report, struct arena *arena)
-{
-    struct report_request wanted = {.report = report, .command = command_fail_activity};
-    return report_activity(engine, key, wanted, arena);
-}
-
-struct error *
-engine_cancel_activity(struct engine *engine, const struct run_key *key,
-                       const struct activity_report *report, struct arena *arena)
-{
-    struct report_request wanted = {
-        .report = report, .command = command_cancel_activity, .is_end = true};
-    return report_activity(engine, key, wanted, arena);
-}
-
-struct error *
-engine_heartbeat_activity(struct engine *engine, const struct run_key *key,
-                          const struct activity_report *report, struct arena *arena,
-                          bool *is_cancel_requested)
-{
-    struct report_request wanted = {.report = report, .is_cancel_requested = is_cancel_requested};
-    return report_activity(engine, key, wanted, arena);
+    INTERNAL(RunKey) request = run_key_to_message(key);
+    return engine_ask_done(engine, key->workflow_id, &reset_sticky_question, &request, arena);
 }

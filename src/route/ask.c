@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "base/check.h"
-#include "cadenza/internal/v1/error.pb-c.h"
 #include "fiber/probe.h"
 #include "route/inside.h"
+#include "route/refusal.h"
 #include "wire/message.h"
 #include "wire/names.h"
 
@@ -34,23 +34,8 @@ serve(void *argument)
 static struct slice
 error_encode(const struct error *err, struct arena *arena)
 {
-    INTERNAL(Error) message = INTERNAL_VALUE(ERROR__INIT);
-    message.kind = (char *)error_kind_name(err->kind);
-    message.message =
-        (ProtobufCBinaryData){strlen(err->message), (uint8_t *)(uintptr_t)err->message};
-    message.detail =
-        (ProtobufCBinaryData){err->detail.length, (uint8_t *)(uintptr_t)err->detail.data};
+    INTERNAL(Error) message = refusal_to_message(err);
     return message_encode(arena, &message.base);
-}
-
-static enum error_kind
-kind_of_name(const char *name)
-{
-    for (int kind = 0; kind < ERROR_KIND_COUNT; kind++) {
-        if (strcmp(error_kind_name((enum error_kind)kind), name) == 0)
-            return (enum error_kind)kind;
-    }
-    return ERR_INTERNAL; /* of a later version */
 }
 
 static struct error *
@@ -59,12 +44,7 @@ error_decode(struct slice bytes, struct arena *arena)
     INTERNAL(Error) * message;
     struct error *err =
         message_decode_as(arena, ERR_INTERNAL, INTERNAL_TYPE(error), bytes, &message);
-    if (err != NULL)
-        return err;
-    err = error_new(arena, kind_of_name(message->kind), "%.*s", (int)message->message.len,
-                    (const char *)message->message.data);
-    err->detail = slice_of(message->detail.data, message->detail.len);
-    return err;
+    return err != NULL ? err : refusal_from_message(message, arena);
 }
 
 /* The answer, or the error, of one that was asked by bytes; in `arena`, like all that comes of it.

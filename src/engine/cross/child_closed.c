@@ -6,24 +6,42 @@
  * was repeated), it looks for itself. */
 #include "engine/inside.h"
 #include "engine/run/rebuild.h"
+#include "engine/run/run_key.h"
 #include "fiber/probe.h"
 
 #define BATCH_BYTES ((size_t)1 << 20)
 
-struct closed_view {
+struct closed_look {
+    INTERNAL(ChildRun) * told;
     struct arena *arena;
-    const char *run_id, *first_run_id;
-    bool is_open;
 };
 
 static void
 look_closed(void *context, const struct run *run, const STORED(CurrentRecord) *current)
 {
-    struct closed_view *view = context;
-    view->run_id = arena_text(view->arena, run->core->run_id);
-    view->first_run_id = arena_text(view->arena, run->core->first_execution_run_id);
-    view->is_open = run_is_open(run);
+    struct closed_look *look = context;
+    look->told->run_id = (char *)arena_text(look->arena, run->core->run_id);
+    look->told->first_run_id = (char *)arena_text(look->arena, run->core->first_execution_run_id);
+    look->told->is_open = run_is_open(run);
 }
+
+static struct error *
+serve_find_child(void *engine, struct owner owner, const void *request, struct arena *arena,
+                 void *answer)
+{
+    struct closed_look look = {answer, arena};
+    struct run_key key = run_key_from_message(request);
+    return shard_look(engine_served_shard(engine, owner), &key, look_closed, &look, arena);
+}
+
+/* It only looks. No answer: the parent's row is worked off again. */
+static const struct route_question find_child_question = {
+    .name = "shard.find_child",
+    .request = INTERNAL_TYPE(run_key),
+    .answer = INTERNAL_TYPE(child_run),
+    .serve = serve_find_child,
+    .may_come_twice = true,
+};
 
 /* The last event of a closed run; NULL: it is not closed. */
 static struct error *
@@ -69,14 +87,16 @@ cross_task_report_closed(struct cross_task_work *work, const STORED(PendingChild
                          const char *run_id)
 {
     struct run_key key = {child->domain_id, child->workflow_id, ""};
-    struct closed_view view = {.arena = work->arena};
-    struct error *err = engine_look(work->engine, &key, look_closed, &view, work->arena);
+    INTERNAL(RunKey) names = run_key_to_message(&key);
+    INTERNAL(ChildRun) found = INTERNAL_VALUE(CHILD_RUN__INIT);
+    struct error *err = engine_ask(work->engine, key.workflow_id, &find_child_question, &names,
+                                   work->arena, &found);
     if (err != NULL)
         return cross_task_is_void(err) ? NULL : err;
-    if (view.is_open || strcmp(view.first_run_id, run_id) != 0)
+    if (found.is_open || strcmp(found.first_run_id, run_id) != 0)
         return NULL; /* it will tell; or another workflow has its id */
     const API(HistoryEvent) *end = NULL;
-    key.run_id = view.run_id;
+    key.run_id = found.run_id;
     err = read_end(work, &key, &end);
     if (err != NULL || end == NULL)
         return cross_task_is_void(err) ? NULL : err;
@@ -88,7 +108,7 @@ cross_task_report_closed(struct cross_task_work *work, const STORED(PendingChild
     probe("parent_finds_child_closed");
     struct closed_request wanted = {.initiated_id = child->initiated_id,
                                     .close = {.workflow_id = child->workflow_id,
-                                              .run_id = view.run_id,
+                                              .run_id = found.run_id,
                                               .first_run_id = run_id,
                                               .event = end}};
     err = cross_task_step_source(work, decide_closed, &wanted);

@@ -10,6 +10,7 @@
 #include "domain/active.h"
 #include "engine/branches/versions.h"
 #include "engine/inside.h"
+#include "engine/run/run_key.h"
 #include "fiber/clock.h"
 #include "fiber/probe.h"
 #include "wire/errors.h"
@@ -25,7 +26,7 @@ cross_task_step_source(struct cross_task_work *work, decide_function *decide, vo
                               .range_id = work->cross_task->range_id,
                               .decide = decide,
                               .context = context};
-    return engine_step(work->engine, &step, work->arena);
+    return shard_step(engine_own_shard(work->engine, work->source.workflow_id), &step, work->arena);
 }
 
 bool
@@ -148,7 +149,8 @@ check_closed(struct cross_task_work *work)
 {
     if (work->cross_task->transfer->event_version == VERSION_NONE)
         return NULL; /* a domain of one cluster: there is one history */
-    struct error *err = engine_look(work->engine, &work->source, look_closed, work, work->arena);
+    struct shard *shard = engine_own_shard(work->engine, work->source.workflow_id);
+    struct error *err = shard_look(shard, &work->source, look_closed, work, work->arena);
     if (work->is_void)
         probe("cross_task_of_lost_history");
     return cross_task_is_void(err) ? NULL : err; /* it may be gone by its age */
@@ -167,20 +169,47 @@ look_notified(void *context, const struct run *run, const STORED(CurrentRecord) 
                                                run_find_child(run, view->initiated_id) == NULL);
 }
 
+static struct error *
+serve_notified(void *engine, struct owner owner, const void *request, struct arena *arena,
+               void *answer)
+{
+    const INTERNAL(AskNotified) *asked = request;
+    struct notified_view view = {.initiated_id = asked->initiated_id};
+    struct run_key parent = run_key_from_message(asked->parent);
+    struct error *err =
+        shard_look(engine_served_shard(engine, owner), &parent, look_notified, &view, arena);
+    ((INTERNAL(NotifiedAnswer) *)answer)->was_notified = view.was_notified;
+    return err;
+}
+
+/* It only looks. No answer: the row of the child's end is worked off again. */
+static const struct route_question notified_question = {
+    .name = "shard.was_notified",
+    .request = INTERNAL_TYPE(ask_notified),
+    .answer = INTERNAL_TYPE(notified_answer),
+    .serve = serve_notified,
+    .may_come_twice = true,
+};
+
 /* The parent is told in another cluster, or has ended there. If it goes on elsewhere, with a
  * history that does not have that, it must be told again; so the row stays until the parent's
  * history says so here. */
 static struct error *
 check_notified(struct cross_task_work *work, const struct run_key *parent)
 {
-    struct notified_view view = {.initiated_id = work->cross_task->transfer->schedule_id};
-    struct error *err = engine_look(work->engine, parent, look_notified, &view, work->arena);
+    INTERNAL(RunKey) key = run_key_to_message(parent);
+    INTERNAL(AskNotified) request = INTERNAL_VALUE(ASK_NOTIFIED__INIT);
+    INTERNAL(NotifiedAnswer) answer = INTERNAL_VALUE(NOTIFIED_ANSWER__INIT);
+    request.parent = &key;
+    request.initiated_id = work->cross_task->transfer->schedule_id;
+    struct error *err = engine_ask(work->engine, parent->workflow_id, &notified_question, &request,
+                                   work->arena, &answer);
     if (cross_task_is_void(err)) { /* it may come, or be gone by its age */
-        view.was_notified =
+        answer.was_notified =
             clock_wall() - work->cross_task->transfer->created_time > CROSS_TASK_PARENT_UNKNOWN_MAX;
         err = NULL;
     }
-    if (err != NULL || view.was_notified)
+    if (err != NULL || answer.was_notified)
         return err;
     probe("parent_not_known_yet");
     return errors_service_busy(work->arena, "", "The history of workflow %s is not here yet.",

@@ -7,6 +7,7 @@
  * not known, it is terminated. */
 #include "base/check.h"
 #include "engine/inside.h"
+#include "engine/run/run_key.h"
 #include "fiber/probe.h"
 #include "wire/message.h"
 
@@ -16,7 +17,7 @@ struct orphan_view {
     bool is_waiting;
     const char *request_id; /* of its start */
     bool is_parent_open;
-    STORED(PendingChild) *known; /* NULL: the parent does not know it */
+    const STORED(PendingChild) *known; /* NULL: the parent does not know it */
     bool is_behind; /* its history here ends before it asked for a child: more of it will come */
 };
 
@@ -30,22 +31,77 @@ look_self(void *context, struct step *step)
     return NULL;
 }
 
+/* --- the parent's side ---- */
+
+struct parent_look {
+    const INTERNAL(AskParent) * asked;
+    INTERNAL(ParentAnswer) * told;
+    struct arena *arena;
+};
+
 static void
 look_parent(void *context, const struct run *run, const STORED(CurrentRecord) *current)
 {
-    struct orphan_view *view = context;
-    const struct cross_task_work *work = view->work;
-    const STORED(PendingChild) *child =
-        run_find_child(run, work->cross_task->transfer->schedule_id);
-    view->is_parent_open = run_is_open(run);
-    bool is_known = child != NULL && strcmp(child->request_id, view->request_id) == 0 &&
-                    (child->started_run_id[0] == '\0' ||
-                     strcmp(child->started_run_id, work->source.run_id) == 0);
-    view->known = is_known ? message_copy(work->arena, &child->base) : NULL;
-    view->is_behind =
-        view->is_parent_open && run->core->next_event_id <= work->cross_task->transfer->schedule_id;
-    check(child == NULL || !view->is_behind); /* what is pending is in the history */
+    struct parent_look *look = context;
+    const INTERNAL(AskParent) *asked = look->asked;
+    INTERNAL(ParentAnswer) *told = look->told;
+    const STORED(PendingChild) *child = run_find_child(run, asked->initiated_id);
+    told->is_open = run_is_open(run);
+    bool is_known =
+        child != NULL && strcmp(child->request_id, asked->request_id) == 0 &&
+        (child->started_run_id[0] == '\0' || strcmp(child->started_run_id, asked->run_id) == 0);
+    told->known = is_known ? message_copy(look->arena, &child->base) : NULL;
+    told->is_behind = told->is_open && run->core->next_event_id <= asked->initiated_id;
+    check(child == NULL || !told->is_behind); /* what is pending is in the history */
 }
+
+static struct error *
+serve_parent(void *engine, struct owner owner, const void *request, struct arena *arena,
+             void *answer)
+{
+    const INTERNAL(AskParent) *asked = request;
+    struct parent_look look = {asked, answer, arena};
+    struct run_key parent = run_key_from_message(asked->parent);
+    struct shard *shard = engine_served_shard(engine, owner);
+    /* Surely: an owner that was overtaken may not have the decision that asked for the child. */
+#ifdef CADENZA_FAULT_parent_asked_anywhere
+    return shard_look(shard, &parent, look_parent, &look, arena);
+#else
+    return shard_look_surely(shard, &parent, look_parent, &look, arena);
+#endif
+}
+
+/* It only looks. No answer: the child's row is worked off again. */
+static const struct route_question parent_question = {
+    .name = "shard.ask_parent",
+    .request = INTERNAL_TYPE(ask_parent),
+    .answer = INTERNAL_TYPE(parent_answer),
+    .serve = serve_parent,
+    .may_come_twice = true,
+};
+
+static struct error *
+ask_parent(struct orphan_view *view, const struct run_key *parent)
+{
+    const struct cross_task_work *work = view->work;
+    INTERNAL(RunKey) key = run_key_to_message(parent);
+    INTERNAL(AskParent) request = INTERNAL_VALUE(ASK_PARENT__INIT);
+    INTERNAL(ParentAnswer) answer = INTERNAL_VALUE(PARENT_ANSWER__INIT);
+    request.parent = &key;
+    request.initiated_id = work->cross_task->transfer->schedule_id;
+    request.run_id = presence_make_text(work->source.run_id);
+    request.request_id = presence_make_text(view->request_id);
+    struct error *err = engine_ask(work->engine, parent->workflow_id, &parent_question, &request,
+                                   work->arena, &answer);
+    if (err != NULL)
+        return err;
+    view->is_parent_open = answer.is_open;
+    view->known = answer.known;
+    view->is_behind = answer.is_behind;
+    return NULL;
+}
+
+/* --- the child's side ---- */
 
 static struct error *
 decide_parent_knows(void *context, struct step *step)
@@ -81,12 +137,7 @@ cross_task_ask_parent(struct cross_task_work *work)
                           parent->workflow_execution->run_id};
     struct origin origin = {
         .workflow_id = key.workflow_id, .run_id = key.run_id, .is_child_only = true};
-    /* Surely: an owner that was overtaken may not have the decision that asked for the child. */
-#ifdef CADENZA_FAULT_parent_asked_anywhere
-    err = engine_look(work->engine, &key, look_parent, &view, work->arena);
-#else
-    err = engine_look_surely(work->engine, &key, look_parent, &view, work->arena);
-#endif
+    err = ask_parent(&view, &key);
     if (err != NULL && !cross_task_is_void(err))
         return err;
     probe("parent_asked");

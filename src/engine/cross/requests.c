@@ -13,7 +13,6 @@
 #include "engine/inside.h"
 #include "fiber/clock.h"
 #include "fiber/probe.h"
-#include "route/route.h"
 #include "wire/message.h"
 
 #define UNKNOWN_DOMAIN_MAX (3600 * NS_PER_S) /* a request of one is not kept longer */
@@ -35,19 +34,22 @@ keep_partition(STORED(TransferRow) *row, const struct start_command *command, st
     }
 }
 
-struct accept_call {
-    struct shard *shard;
-    STORED(TransferRow) *row;
-    struct arena *arena;
-    struct error *err;
-};
-
-static void
-accept_on_loop(void *argument)
+static struct error *
+serve_accept(void *engine, struct owner owner, const void *request, struct arena *arena,
+             void *answer)
 {
-    struct accept_call *call = argument;
-    call->err = shard_accept(call->shard, call->row, call->arena);
+    STORED(TransferRow) row = *((const INTERNAL(AcceptStart) *)request)->row; /* it is completed */
+    return shard_accept(engine_served_shard(engine, owner), &row, arena);
 }
+
+/* No answer: the client sends it again with its request id, and the second one is dropped when it
+ * is its turn. */
+static const struct route_question accept_question = {
+    .name = "shard.accept",
+    .request = INTERNAL_TYPE(accept_start),
+    .answer = INTERNAL_TYPE(empty),
+    .serve = serve_accept,
+};
 
 struct error *
 engine_accept(struct engine *engine, const char *domain_id, const struct start_command *command,
@@ -63,10 +65,9 @@ engine_accept(struct engine *engine, const char *domain_id, const struct start_c
     else
         row->start = (API(StartWorkflowExecutionRequest) *)command->request;
     keep_partition(row, command, arena);
-    uint32_t number = engine_shard_of(engine, row->workflow_id);
-    struct accept_call call = {.shard = engine->shards[number], .row = row, .arena = arena};
-    struct error *err = route_to_shard(number, accept_on_loop, &call, arena);
-    return err != NULL ? err : call.err;
+    INTERNAL(AcceptStart) request = INTERNAL_VALUE(ACCEPT_START__INIT);
+    request.row = row;
+    return engine_ask_done(engine, row->workflow_id, &accept_question, &request, arena);
 }
 
 /* --- out ---- */
@@ -146,7 +147,8 @@ cross_task_do_request(struct cross_task_work *work)
                                         .answer = &answer,
                                         .range_id = work->cross_task->range_id,
                                         .dropped = work->cross_task->row};
-    struct error *err = engine_step_start(work->engine, row->domain_id, &wanted, work->arena);
+    struct shard *shard = engine_own_shard(work->engine, row->workflow_id);
+    struct error *err = engine_step_start(shard, row->domain_id, &wanted, work->arena);
     if (err == NULL) {
         check(answer.run_id != NULL); /* its step has dropped the row */
         probe(answer.is_new            ? "accepted_started"

@@ -1,21 +1,15 @@
-/* target.c - what a cross-workflow task asks of its target: carried out here, or in the cluster
- * where the target is active.
+/* target.c - what a cross-workflow task asks of its target: carried out where the target's shard
+ * is, for a workflow of this cluster or of another one. ask.c asks.
  *
- * Workflows of one domain may be active in different clusters, and one that signals another, or has
- * a child there, need not know. The cross-workflow task asks here first, since who is asked knows
- * best where its run is; a refusal that names another cluster is followed there, as one call. What
- * comes of it is the same in both cases, an error of the target too, and so is a repeat: the
- * request has its id.
- *
- * A child that is started for a parent elsewhere needs its parent's history here: its end is told
- * to where the parent is active then, and that is found by the run. So it is not started before
- * that has come. */
+ * What comes of it is the same in both cases, an error of the target too, and so is a repeat: the
+ * request has its id. */
 #include <stdio.h>
 
 #include "base/check.h"
 #include "domain/active.h"
 #include "engine/branches/versions.h"
 #include "engine/inside.h"
+#include "engine/run/run_key.h"
 #include "fiber/clock.h"
 #include "fiber/probe.h"
 #include "wire/errors.h"
@@ -107,7 +101,7 @@ look_chain(void *context, const struct run *run, const STORED(CurrentRecord) *cu
  * since. Those that ended before the signal was asked for cannot have it. An owner that was
  * overtaken may not know it yet. */
 static struct error *
-was_delivered(struct engine *engine, const struct cross_task_request *wanted, struct arena *arena,
+was_delivered(struct shard *shard, const struct cross_task_request *wanted, struct arena *arena,
               bool *was)
 {
     const STORED(PendingExternal) *external = (const STORED(PendingExternal) *)wanted->body;
@@ -118,7 +112,7 @@ was_delivered(struct engine *engine, const struct cross_task_request *wanted, st
     unsigned runs = 0;
     *was = false;
     do {
-        struct error *err = engine_look_surely(engine, &key, look_chain, &chain, arena);
+        struct error *err = shard_look_surely(shard, &key, look_chain, &chain, arena);
         if (err != NULL)
             return cross_task_is_void(err) ? NULL : err;
         *was = chain.has_it;
@@ -130,10 +124,10 @@ was_delivered(struct engine *engine, const struct cross_task_request *wanted, st
     return NULL;
 }
 
-/* --- here ---- */
+/* --- where the target's shard is ---- */
 
 static struct error *
-start_here(struct engine *engine, struct cross_task_request *wanted, struct arena *arena)
+start_here(struct shard *shard, struct cross_task_request *wanted, struct arena *arena)
 {
     const STORED(TransferRow) *row = (const STORED(TransferRow) *)wanted->body;
     check(wanted->kind == CROSS_TASK_START_CHILD || wanted->kind == CROSS_TASK_REQUEST);
@@ -155,7 +149,7 @@ start_here(struct engine *engine, struct cross_task_request *wanted, struct aren
         .command = &command,
         .answer = &wanted->answer,
         .parent_version = wanted->kind == CROSS_TASK_START_CHILD ? row->event_version : 0};
-    return engine_step_start(engine, wanted->target.domain_id, &start, arena);
+    return engine_step_start(shard, wanted->target.domain_id, &start, arena);
 }
 
 /* How far the parent is that is told of a child. */
@@ -176,7 +170,7 @@ look_progress(void *context, const struct run *run, const STORED(CurrentRecord) 
  * force its history may come later than its child's. `refusal`: what it said; what is given back is
  * to be tried again, if it may hear of it. */
 static struct error *
-check_behind(struct engine *engine, const struct cross_task_request *wanted, struct arena *arena,
+check_behind(struct shard *shard, const struct cross_task_request *wanted, struct arena *arena,
              struct error *refusal)
 {
     const STORED(TransferRow) *row = (const STORED(TransferRow) *)wanted->body;
@@ -184,7 +178,7 @@ check_behind(struct engine *engine, const struct cross_task_request *wanted, str
     struct parent_progress progress = {0};
     if (row->event_version == VERSION_NONE) /* a domain of one cluster: all there is, is here */
         return refusal;
-    struct error *err = engine_look(engine, &wanted->target, look_progress, &progress, arena);
+    struct error *err = shard_look(shard, &wanted->target, look_progress, &progress, arena);
     if (err != NULL && !cross_task_is_void(err))
         return err;
     bool is_behind = err == NULL ? progress.is_open && progress.next_event_id <= row->schedule_id
@@ -197,10 +191,10 @@ check_behind(struct engine *engine, const struct cross_task_request *wanted, str
 }
 
 static struct error *
-ask_here(struct engine *engine, struct cross_task_request *wanted, struct arena *arena)
+step_target(struct shard *shard, struct cross_task_request *wanted, struct arena *arena)
 {
     if (wanted->kind == CROSS_TASK_START_CHILD || wanted->kind == CROSS_TASK_REQUEST)
-        return start_here(engine, wanted, arena);
+        return start_here(shard, wanted, arena);
     bool may_be_there = wanted->kind == CROSS_TASK_SIGNAL && wanted->asked_time != 0;
     bool was_there = false;
     struct error *err = NULL;
@@ -208,217 +202,110 @@ ask_here(struct engine *engine, struct cross_task_request *wanted, struct arena 
     may_be_there = false;
 #endif
     if (may_be_there && wanted->target.run_id[0] == '\0')
-        err = was_delivered(engine, wanted, arena, &was_there);
+        err = was_delivered(shard, wanted, arena, &was_there);
     if (err != NULL || was_there)
         return err;
     struct shard_step step = {
         .key = wanted->target, .needs_run = true, .decide = decide_wanted, .context = wanted};
-    err = engine_step(engine, &step, arena);
+    err = shard_step(shard, &step, arena);
     if (wanted->kind == CROSS_TASK_CHILD_CLOSED && cross_task_is_void(err))
-        return check_behind(engine, wanted, arena, err);
+        return check_behind(shard, wanted, arena, err);
     return err;
 }
 
-/* A request that is made here says what its kind needs, and no more. (Those of other clusters are
- * judged by read_request.) */
-static void
-request_check(const struct cross_task_request *wanted)
+/* --- the way there and back ---- */
+
+static INTERNAL(Origin) * origin_to_message(const struct origin *origin, struct arena *arena)
 {
-    bool is_external = wanted->kind == CROSS_TASK_SIGNAL || wanted->kind == CROSS_TASK_CANCEL;
-    bool is_start = wanted->kind == CROSS_TASK_START_CHILD || wanted->kind == CROSS_TASK_REQUEST;
-    bool is_of_parent =
-        wanted->kind == CROSS_TASK_END_CHILD || wanted->kind == CROSS_TASK_PARENT_KNOWS;
-    check(is_external || is_start || is_of_parent || wanted->kind == CROSS_TASK_CHILD_CLOSED);
-    check((wanted->body == NULL) == (wanted->kind == CROSS_TASK_PARENT_KNOWS));
-    check((wanted->origin.workflow_id != NULL) == (is_external || is_of_parent));
-    check(wanted->origin.is_child_only || !is_of_parent);
-    check(wanted->asked_time == 0 || is_external);
-    check(wanted->has_policy == is_of_parent && (wanted->policy == NULL || wanted->has_policy));
-    check(wanted->target.run_id[0] == '\0' || !is_start); /* it makes one */
-    check(!wanted->is_remote);
+    if (origin->workflow_id == NULL)
+        return NULL;
+    INTERNAL(Origin) *message = message_new(arena, INTERNAL_TYPE(origin));
+    message->workflow_id = presence_make_text(origin->workflow_id);
+    message->run_id = presence_make_text(origin->run_id);
+    message->initiated_id = origin->initiated_id;
+    message->is_child_only = origin->is_child_only;
+    message->child_id = origin->child_id;
+    return message;
 }
 
-/* --- elsewhere ---- */
-
-/* Another cluster that the refusal names, or, where the target has not been heard of, the one that
- * it must have been started in. NULL: there is none. */
-static const char *
-find_remote(const struct cross_task_work *work, const struct cross_task_request *wanted,
-            const struct error *err)
+static struct origin
+origin_from_message(const INTERNAL(Origin) * message)
 {
-    const struct engine_options *options = &work->engine->options;
-    API(DomainNotActiveError) *detail = NULL;
-    const char *cluster = "";
-    if (err->kind == ERR_DOMAIN_NOT_ACTIVE && errors_read(work->arena, err, &detail) == NULL)
-        cluster = detail->active_cluster;
-    const struct domain *domain = domains_find_id(options->domains, wanted->target.domain_id);
-    if (err->kind == ERR_ENTITY_NOT_EXISTS && wanted->has_policy && domain != NULL) {
-        struct cluster_attribute attribute = cluster_attribute_of(wanted->policy);
-        cluster = domains_active_run(options->domains, domain, &attribute, -1).cluster_name;
-    }
-    bool is_elsewhere = cluster[0] != '\0' && strcmp(cluster, options->group->current->name) != 0;
-    return is_elsewhere ? arena_text(work->arena, cluster) : NULL;
+    if (message == NULL)
+        return (struct origin){0};
+    return (struct origin){.workflow_id = message->workflow_id,
+                           .run_id = message->run_id,
+                           .initiated_id = message->initiated_id,
+                           .is_child_only = message->is_child_only,
+                           .child_id = message->child_id};
 }
 
-static STORE_API(RunErrandRequest) *
-make_request(const struct cross_task_request *wanted, struct arena *arena)
-{
-    STORE_API(RunErrandRequest) *request =
-        message_new(arena, &cadenza__admin__v1__run_errand_request__descriptor);
-    request->kind = (uint32_t)wanted->kind;
-    request->domain_id = (char *)wanted->target.domain_id;
-    request->workflow_id = (char *)wanted->target.workflow_id;
-    request->run_id = (char *)wanted->target.run_id;
-    request->origin_workflow_id = presence_make_text(wanted->origin.workflow_id);
-    request->origin_run_id = presence_make_text(wanted->origin.run_id);
-    request->initiated_id = wanted->origin.initiated_id;
-    request->is_child_only = wanted->origin.is_child_only;
-    request->child_id = wanted->origin.child_id;
-    request->asked_time = wanted->asked_time;
-    if (wanted->body != NULL)
-        request->body = presence_make_bytes(message_encode(arena, wanted->body));
-    return request;
-}
-
-struct error *
-cross_task_follow(struct cross_task_work *work, struct cross_task_request *wanted,
-                  struct error *refusal)
-{
-    const struct remote_port *port = &work->engine->options.remote;
-    check(refusal != NULL);
-    request_check(wanted);
-    const char *cluster = port->send == NULL ? NULL : find_remote(work, wanted, refusal);
-    if (cluster == NULL)
-        return refusal;
-    probe("cross_task_remote");
-    STORE_API(RunErrandResponse) *response = NULL;
-    struct error *err = port->send(port->context, cluster, make_request(wanted, work->arena),
-                                   work->arena, &response);
-    if (err != NULL && err->kind == ERR_UNIMPLEMENTED && wanted->kind == CROSS_TASK_REQUEST) {
-        probe("accepted_sent_to_cadence");
-        return port->start(port->context, cluster, (const STORED(TransferRow) *)wanted->body,
-                           work->arena);
-    }
-    bool is_unnamed =
-        err == NULL && wanted->kind == CROSS_TASK_START_CHILD && response->run_id[0] == '\0';
-    if (is_unnamed) /* what is recorded of a child that has started is its run */
-        return error_new(work->arena, ERR_UNAVAILABLE,
-                         "Cluster %s does not say which run it has started.", cluster);
-    wanted->is_remote = err == NULL || cross_task_is_void(err);
-    if (err == NULL)
-        wanted->answer = (struct start_answer){response->run_id, response->is_new};
-    return err;
-}
-
-struct error *
-cross_task_ask(struct cross_task_work *work, struct cross_task_request *wanted)
-{
-    request_check(wanted);
-    check(wanted->answer.run_id == NULL); /* it was not asked before */
-    struct error *err = ask_here(work->engine, wanted, work->arena);
-    return err == NULL ? NULL : cross_task_follow(work, wanted, err);
-}
-
-/* --- from elsewhere ---- */
-
-static const ProtobufCMessageDescriptor *
-body_type(enum cross_task_kind kind)
+/* Where the message has the body of a request of this kind. NULL: it has none. */
+static ProtobufCMessage **
+body_place(INTERNAL(CrossTask) * message, enum cross_task_kind kind)
 {
     switch (kind) {
     case CROSS_TASK_SIGNAL:
     case CROSS_TASK_CANCEL:
-        return STORED_TYPE(pending_external);
+        return (ProtobufCMessage **)&message->external;
     case CROSS_TASK_END_CHILD:
-        return STORED_TYPE(pending_child);
+        return (ProtobufCMessage **)&message->child;
     case CROSS_TASK_CHILD_CLOSED:
     case CROSS_TASK_START_CHILD:
     case CROSS_TASK_REQUEST:
-        return STORED_TYPE(transfer_row);
+        return (ProtobufCMessage **)&message->row;
     default:
         return NULL;
     }
 }
 
 static struct error *
-check_body(const struct cross_task_request *wanted, struct arena *arena)
+serve_cross_task(void *engine, struct owner owner, const void *request, struct arena *arena,
+                 void *answer)
 {
-    const STORED(TransferRow) *row = (const STORED(TransferRow) *)wanted->body;
-    bool is_whole = true;
-    if (wanted->kind == CROSS_TASK_CHILD_CLOSED)
-        is_whole = row->close_event != NULL;
-    else if (wanted->kind == CROSS_TASK_START_CHILD)
-        is_whole = row->start != NULL && row->parent != NULL &&
-                   row->parent->workflow_execution != NULL &&
-                   strcmp(row->start->workflow_id, wanted->target.workflow_id) == 0;
-    else if (wanted->kind == CROSS_TASK_REQUEST)
-        is_whole = row->signal_with_start != NULL ? row->signal_with_start->start_request != NULL
-                                                  : row->start != NULL;
-    return is_whole ? NULL
-                    : error_new(arena, ERR_BAD_REQUEST,
-                                "The cross-workflow task does not say what to do.");
-}
-
-static struct error *
-read_request(const STORE_API(RunErrandRequest) *request, struct arena *arena,
-             struct cross_task_request *wanted)
-{
-    *wanted = (struct cross_task_request){
-        .kind = (enum cross_task_kind)request->kind,
-        .target = {request->domain_id, request->workflow_id, request->run_id},
-        .origin = {.workflow_id = request->origin_workflow_id,
-                   .run_id = request->origin_run_id,
-                   .initiated_id = request->initiated_id,
-                   .is_child_only = request->is_child_only,
-                   .child_id = request->child_id},
-        .asked_time = request->asked_time,
-    };
-    const ProtobufCMessageDescriptor *type = body_type(wanted->kind);
-    if (type == NULL && wanted->kind != CROSS_TASK_PARENT_KNOWS)
+    INTERNAL(CrossTask) asked = *(const INTERNAL(CrossTask) *)request;
+    INTERNAL(CrossTaskDone) *told = answer;
+    struct cross_task_request wanted = {.kind = (enum cross_task_kind)asked.kind,
+                                        .target = run_key_from_message(asked.target),
+                                        .origin = origin_from_message(asked.origin),
+                                        .asked_time = asked.asked_time};
+    ProtobufCMessage **body = body_place(&asked, wanted.kind);
+    wanted.body = body == NULL ? NULL : *body;
+    if ((wanted.body == NULL) != (wanted.kind == CROSS_TASK_PARENT_KNOWS)) /* of a later version */
         return error_new(arena, ERR_BAD_REQUEST, "A cross-workflow task of the unknown kind %u.",
-                         request->kind);
-    if (type == NULL)
-        return NULL;
-    ProtobufCMessage *body = NULL;
-    struct error *err =
-        message_decode_at(arena, ERR_BAD_REQUEST, type, presence_read_bytes(request->body), &body);
-    wanted->body = body;
-    return err != NULL ? err : check_body(wanted, arena);
+                         asked.kind);
+    struct error *err = step_target(engine_served_shard(engine, owner), &wanted, arena);
+    told->run_id = presence_make_text(wanted.answer.run_id);
+    told->is_new = wanted.answer.is_new;
+    return err;
 }
 
-static void
-look_at_nothing(void *context, const struct run *run, const STORED(CurrentRecord) *current)
-{
-}
-
-static struct error *
-check_parent(struct engine *engine, const struct cross_task_request *wanted, struct arena *arena)
-{
-    const STORED(TransferRow) *row = (const STORED(TransferRow) *)wanted->body;
-    check(wanted->kind == CROSS_TASK_START_CHILD);
-    struct run_key key = {row->parent->domain_id, row->parent->workflow_execution->workflow_id,
-                          row->parent->workflow_execution->run_id};
-    struct error *err = engine_look(engine, &key, look_at_nothing, NULL, arena);
-    if (!cross_task_is_void(err))
-        return err;
-    probe("child_before_its_parent");
-    return errors_service_busy(arena, "", "The parent of workflow %s is not known here yet.",
-                               wanted->target.workflow_id);
-}
+/* No answer: the row that asks is worked off again, and what it asks for has the same id; a signal
+ * is looked for before it is given again. */
+static const struct route_question cross_task_question = {
+    .name = "shard.cross_task",
+    .request = INTERNAL_TYPE(cross_task),
+    .answer = INTERNAL_TYPE(cross_task_done),
+    .serve = serve_cross_task,
+};
 
 struct error *
-engine_run_remote_cross_task(struct engine *engine, const STORE_API(RunErrandRequest) *request,
-                             struct arena *arena, STORE_API(RunErrandResponse) *response)
+cross_task_ask_shard(struct engine *engine, struct cross_task_request *wanted, struct arena *arena)
 {
-    struct cross_task_request wanted;
-    struct error *err = read_request(request, arena, &wanted);
-    if (err == NULL && wanted.kind == CROSS_TASK_START_CHILD)
-        err = check_parent(engine, &wanted, arena);
-    if (err == NULL)
-        err = ask_here(engine, &wanted, arena);
-    if (err != NULL)
-        return err;
-    probe("cross_task_from_remote");
-    response->run_id = presence_make_text(wanted.answer.run_id);
-    response->is_new = wanted.answer.is_new;
-    return NULL;
+    INTERNAL(CrossTask) request = INTERNAL_VALUE(CROSS_TASK__INIT);
+    INTERNAL(CrossTaskDone) told = INTERNAL_VALUE(CROSS_TASK_DONE__INIT);
+    INTERNAL(RunKey) target = run_key_to_message(&wanted->target);
+    request.kind = (uint32_t)wanted->kind;
+    request.target = &target;
+    request.origin = origin_to_message(&wanted->origin, arena);
+    request.asked_time = wanted->asked_time;
+    ProtobufCMessage **body = body_place(&request, wanted->kind);
+    check((body == NULL) == (wanted->body == NULL));
+    if (body != NULL)
+        *body = (ProtobufCMessage *)wanted->body;
+    struct error *err = engine_ask(engine, wanted->target.workflow_id, &cross_task_question,
+                                   &request, arena, &told);
+    if (err == NULL && told.run_id[0] != '\0')
+        wanted->answer = (struct start_answer){told.run_id, told.is_new};
+    return err;
 }
