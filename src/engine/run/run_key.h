@@ -9,8 +9,7 @@
 #include "wire/names.h"
 #include "wire/presence.h"
 
-static inline INTERNAL(RunKey)
-run_key_to_message(const struct run_key *key)
+static inline INTERNAL(RunKey) run_key_to_message(const struct run_key *key)
 {
     INTERNAL(RunKey) message = INTERNAL_VALUE(RUN_KEY__INIT);
     message.domain_id = presence_make_text(key->domain_id);
@@ -20,7 +19,7 @@ run_key_to_message(const struct run_key *key)
 }
 
 static inline struct run_key
-run_key_from_message(const INTERNAL(RunKey) *message)
+run_key_from_message(const INTERNAL(RunKey) * message)
 {
     check(message != NULL); /* each question that has a key sets it */
     return (struct run_key){message->domain_id, message->workflow_id, message->run_id};

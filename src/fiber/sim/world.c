@@ -71,6 +71,13 @@ world_create(const struct world_options *options)
 }
 
 void
+world_relent(struct world *world)
+{
+    if (world->options.messages == MESSAGES_FAIL)
+        world->options.messages = MESSAGES_BYTES;
+}
+
+void
 world_free(struct world *world)
 {
     check(!world->is_stepping);

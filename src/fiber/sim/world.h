@@ -85,6 +85,10 @@ void world_break(struct world *world, struct host *one, struct host *other);
 /* While true, every file write and sync of the host fails with ERR_IO / no space. */
 void host_fail_disk(struct host *host, bool is_failing);
 
+/* From now on no message between owners is lost or comes twice: what is looked at once all is calm
+ * has an answer each time. */
+void world_relent(struct world *world);
+
 /* The virtual clock, monotonic ns from 0; wall time is this plus a fixed start in 2026 plus the
  * host's skew, which host_set_clock moves. */
 int64_t world_now(const struct world *world);

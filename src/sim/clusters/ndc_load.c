@@ -181,6 +181,7 @@ const char *
 ndc_load_verify(struct ndc_load *load)
 {
     load->is_over = true;
+    world_relent(load->sim->world);
     if (!world_run_until(load->sim->world, has_ended, load, AUDIT_LIMIT))
         verdict_violate(&load->verdict, "the audit does not end");
     return load->verdict.violation;

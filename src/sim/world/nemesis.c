@@ -293,6 +293,7 @@ bool
 nemesis_relent(struct nemesis *nemesis)
 {
     struct sim *sim = nemesis->sim;
+    world_relent(sim->world);
     for (unsigned i = 0; i < sim->count; i++)
         heal_all_of(sim, i);
     bool is_up = false;
