@@ -78,6 +78,24 @@ ARENA_TEST(branches, the_record_of_a_run_keeps_them)
     }
 }
 
+ARENA_TEST(branches, they_survive_the_way_between_owners)
+{
+    struct run_branches branches = begin_example(arena);
+    branches = branches_append(&branches, 0, ITEM(4, 2), arena);
+    branches =
+        branches_fork(&branches, 0, ITEM(3, 2), sample_branch('c').branch, ITEM(6, 3), arena);
+    INTERNAL(BranchesOfRun) message = INTERNAL_VALUE(BRANCHES_OF_RUN__INIT), *again = NULL;
+    branches_to_message(&branches, arena, &message);
+    struct slice bytes = message_encode(arena, &message.base);
+    EXPECT_OK(message_decode(arena, INTERNAL_TYPE(branches_of_run), bytes, &again));
+    struct run_branches read = branches_from_message(again, arena);
+    branches_check(&read);
+    EXPECT_TEXT(sample_branches(&read, arena), "(2,1)(3,2)(6,3) | (2,1)(4,2)");
+    for (size_t i = 0; i < read.count; i++)
+        EXPECT(memcmp(read.branch[i].lineage.spans, branches.branch[i].lineage.spans,
+                      read.branch[i].lineage.count * sizeof(struct history_span)) == 0);
+}
+
 /* A run that never met another cluster's events: the record is as it always was. */
 ARENA_TEST(branches, a_record_without_conflicts_has_one_history)
 {

@@ -1,7 +1,5 @@
-/* incoming_simulation.c - see stage.h. */
+/* incoming_simulation.c - see incoming_simulation.h. */
 #include "engine/test/incoming_simulation.h"
-
-#include "fiber/sim/world.h"
 
 struct simulated_case {
     void (*run)(struct shard_fixture *fixture);
@@ -20,10 +18,10 @@ simulated_case_fiber(void *argument)
 }
 
 void
-simulate_incoming(void (*run)(struct shard_fixture *fixture))
+simulate_incoming(void (*run)(struct shard_fixture *fixture), enum world_messages messages)
 {
     struct simulated_case simulated_case = {.run = run, .base = memory_base_new(test_seed(0))};
-    struct world *world = world_new(.seed = test_seed(0));
+    struct world *world = world_new(.seed = test_seed(0), .messages = messages);
     struct host *host = world_add_host(world, "east", 1);
     host_start(host, simulated_case_fiber, &simulated_case);
     EXPECT(world_run_until(world, host_has_ended, host, 3600 * NS_PER_S));
