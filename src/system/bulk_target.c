@@ -110,8 +110,9 @@ replicate(const struct bulk_job *job, const struct run_key *key, struct arena *a
     if (err == NULL || err->kind != ERR_ENTITY_NOT_EXISTS)
         return err;
     struct run_branches branches;
-    if (engine_find_branches(parts->engine, key, arena, &branches) != NULL)
-        return err;
+    struct error *here = engine_find_branches(parts->engine, key, arena, &branches);
+    if (here != NULL)
+        return here->kind == ERR_ENTITY_NOT_EXISTS ? err : here;
     probe("bulk_replicate_too_early");
     return error_new(arena, ERR_UNAVAILABLE, "%s", err->message);
 }
