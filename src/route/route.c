@@ -15,13 +15,6 @@ route_within_process(struct owner owner, void (*function)(void *argument), void 
     loop_call_surely(route_loop_of(owner), function, argument);
 }
 
-struct error *
-route_to_shard(uint32_t shard, void (*function)(void *argument), void *argument,
-               struct arena *arena)
-{
-    return loop_call(shard_loop(shard), function, argument, arena);
-}
-
 bool
 route_post_to_shard(uint32_t shard, struct loop_message *message)
 {

@@ -12,11 +12,6 @@
 #include "fiber/loop.h"
 #include "route/owner.h"
 
-/* Runs function(argument) in a fiber where the thing lives, and waits until it has returned.
- * Yields. The fiber there has this one's deadline and is cancelled with it. Errors: ERR_BUSY (too
- * much is on its way there, nothing ran). */
-must_use struct error *route_to_shard(uint32_t shard, void (*function)(void *argument),
-                                      void *argument, struct arena *arena);
 /* Runs function(argument) in a fiber where an owner of this process lives, and waits until it has
  * returned. For the life of what a process has (it opens and closes its shards), and for nothing
  * that one owner wants of another: that is a question (ask.h) or a value (tell.h). Never refused.

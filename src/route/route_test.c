@@ -37,13 +37,11 @@ note_loop(void *argument)
 
 LOOP_TEST(route, work_for_a_shard_runs_on_the_loop_of_the_shard, 2)
 {
-    struct arena *arena = arena_new(0);
     for (uint32_t shard = 0; shard < 8; shard++) {
         struct shard_call shard_call = {.loop = 99};
-        EXPECT_OK(route_to_shard(shard, note_loop, &shard_call, arena));
+        route_within_process(owner_of_shard(shard), note_loop, &shard_call);
         EXPECT_EQ(shard_call.loop, shard % 2);
     }
-    arena_free(arena);
 }
 
 static struct task
