@@ -125,6 +125,15 @@ commit_new(struct store *store, const struct batch *batch, uint64_t guard_expect
     return commit;
 }
 
+struct commit *
+commit_new_confirmation(struct store *store, struct partition partition, uint64_t guard)
+{
+    scoped(arena_drop) struct arena *arena = arena_new(0);
+    struct commit *commit = commit_new(store, batch_new(arena, partition, guard), guard);
+    commit->is_confirmation = true;
+    return commit;
+}
+
 bool
 commit_next_step(struct slice *steps, struct commit_step *step)
 {

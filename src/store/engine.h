@@ -40,6 +40,7 @@ struct commit {
     uint64_t guard_next;
     struct slice steps; /* the batch's steps, encoded one after another; see commit_next_step */
     size_t step_count;
+    bool is_confirmation;    /* only the guard is compared: nothing is written (writer_confirm) */
     size_t bytes;            /* all memory of the commit */
     int64_t began;           /* monotonic; of the meter */
     bool failed;             /* set by the engine, with commit_fail */
@@ -87,14 +88,18 @@ struct store_engine {
     const struct store_admin *admin;             /* NULL: nothing of it */
     /* Queues a commit; never yields, never refuses, never calls done before it has returned.
      * Commits that one loop submits for one partition are performed in that order; a commit that
-     * is doomed is not performed. All that wait may share one sync. A local log that failed answers
+     * is doomed is not performed. All that wait may share one sync. A confirmation is decided in
+     * its turn like any other and writes nothing; alone it needs no sync, but is not answered
+     * before what was decided ahead of it is durable. A local log that failed answers
      * every commit with ERR_OUTCOME_UNKNOWN (was in flight) or ERR_UNAVAILABLE (came later). When
      * a commit is answered every loop's readers see it. */
     void (*submit)(struct store *store, struct commit *commit);
     struct error *(*guard)(struct store *store, struct partition partition, struct arena *arena,
                            uint64_t *guard);
     struct error *(*get)(struct store *store, struct partition partition, enum row_kind kind,
-                         struct slice key, struct arena *arena, bool *found, struct slice *value);
+                         struct slice key, struct arena *arena, bool *found, struct slice *value,
+                         uint64_t *guard); /* NULL: not wanted */
+    /* rows->guard only if scan->wants_guard. */
     struct error *(*scan)(struct store *store, const struct scan *scan, struct arena *arena,
                           struct rows *rows);
     struct error *(*walk)(struct store *store, enum row_kind kind, const struct walk_row *after,
@@ -135,6 +140,9 @@ void store_check_batch(const struct batch *batch, uint64_t guard_expected);
 void store_check_partition(struct partition partition);
 /* Copies a checked batch. */
 struct commit *commit_new(struct store *store, const struct batch *batch, uint64_t guard_expected);
+/* A confirmation. */
+struct commit *commit_new_confirmation(struct store *store, struct partition partition,
+                                       uint64_t guard);
 /* For the meter: when a call begins, and that one is over. */
 int64_t meter_begin(const struct store *store);
 void meter_read(const struct store *store, enum row_kind kind, int64_t began, bool failed);

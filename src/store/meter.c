@@ -127,6 +127,6 @@ meter_read(const struct store *store, enum row_kind kind, int64_t began, bool fa
 void
 meter_commit(const struct store *store, const struct commit *commit)
 {
-    if (store->meter != NULL)
+    if (store->meter != NULL && !commit->is_confirmation)
         observe(&store->meter->commits[commit->partition.kind], commit->began, commit->failed);
 }

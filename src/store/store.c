@@ -275,6 +275,14 @@ struct error *
 store_get(struct store *store, struct partition partition, enum row_kind kind, struct slice key,
           struct arena *arena, bool *found, struct slice *value)
 {
+    return store_get_guarded(store, partition, kind, key, arena, found, value, NULL);
+}
+
+struct error *
+store_get_guarded(struct store *store, struct partition partition, enum row_kind kind,
+                  struct slice key, struct arena *arena, bool *found, struct slice *value,
+                  uint64_t *guard)
+{
     check_kind(partition, kind);
     struct error *err = store_enter(store, arena);
     if (err != NULL)
@@ -282,7 +290,7 @@ store_get(struct store *store, struct partition partition, enum row_kind kind, s
     *found = false;
     *value = slice_of(NULL, 0);
     int64_t began = meter_begin(store);
-    err = store->engine->get(store, partition, kind, key, arena, found, value);
+    err = store->engine->get(store, partition, kind, key, arena, found, value, guard);
     meter_read(store, kind, began, err != NULL);
     store_leave(store);
     return err;
@@ -300,7 +308,9 @@ store_scan(struct store *store, const struct scan *scan, struct arena *arena, st
     *rows = (struct rows){0};
     bool is_empty = scan->to.length > 0 && slice_compare(scan->from, scan->to) >= 0;
     int64_t began = meter_begin(store);
-    if (!is_empty)
+    if (is_empty && scan->wants_guard)
+        err = store->engine->guard(store, scan->partition, arena, &rows->guard);
+    else if (!is_empty)
         err = store->engine->scan(store, scan, arena, rows);
     meter_read(store, scan->kind, began, err != NULL);
     store_leave(store);

@@ -17,6 +17,9 @@
  * replay shows is true.
  *   7. A batch is copied when it is submitted; what comes out of a read lives in the caller's
  * arena. The steps of a batch take effect in their order.
+ *   8. A confirmation (writer_confirm) has its place among the batches of its writer. When it is
+ * durable, so are they, and at a moment after it was asked for the guard was its writer's. A read
+ * that is asked for the guard gives the one of the moment that it shows. Neither writes anything.
  *
  * Rows have a kind (rows.h) and a key (key.h). Values are opaque bytes here. All calls that read or
  * wait yield. A store may be used from every loop of the process; a writer belongs to the loop that
@@ -94,6 +97,13 @@ bool writer_has_room(const struct writer *writer);
  * partition and expects writer_guard. On a writer that has failed the ticket fails too, with what
  * the writer failed of. */
 ticket_t writer_submit(struct writer *writer, const struct batch *batch);
+/* Is this writer still the owner? An empty batch in its stream, which the engine answers with the
+ * group that it comes into: it compares the guard (writer_guard, which may be 0 here) where it
+ * compares those of batches, writes no row and no guard, and needs no sync of its own. Once the
+ * ticket is durable the answer is yes, see promise 8; if the guard is another the writer fails with
+ * ERR_FENCED. Needs no room, never yields; no call of writer_on_durable. Where a store is alone
+ * (store_is_alone) nobody can have overtaken an owner, so its owner need not ask. */
+ticket_t writer_confirm(struct writer *writer);
 /* The newest ticket given out, the newest durable one. */
 ticket_t writer_newest(const struct writer *writer);
 ticket_t writer_durable(const struct writer *writer);
@@ -126,6 +136,10 @@ must_use struct error *store_guard(struct store *store, struct partition partiti
 must_use struct error *store_get(struct store *store, struct partition partition,
                                  enum row_kind kind, struct slice key, struct arena *arena,
                                  bool *found, struct slice *value);
+/* The same, with the guard of that moment; `guard` NULL: it is not wanted. */
+must_use struct error *store_get_guarded(struct store *store, struct partition partition,
+                                         enum row_kind kind, struct slice key, struct arena *arena,
+                                         bool *found, struct slice *value, uint64_t *guard);
 
 struct row {
     struct slice key;
@@ -134,8 +148,9 @@ struct row {
 struct rows {
     struct row *row;
     size_t count;
-    bool has_more; /* a limit ended it, rows follow; go on at key_after(last key), backwards: with
-                      it as `to` */
+    bool has_more;  /* a limit ended it, rows follow; go on at key_after(last key), backwards: with
+                       it as `to` */
+    uint64_t guard; /* of the partition at that moment, if the scan wants it; else 0 */
 };
 struct scan {
     struct partition partition;
@@ -145,6 +160,7 @@ struct scan {
     /* Of keys and values together, 0: no limit. One row comes even if it alone is larger. */
     size_t bytes_max;
     bool is_backward; /* ROW_ORDERED kinds only: from the last row below `to` down to `from` */
+    bool wants_guard; /* those who read page by page see whether the owner changed between them */
 };
 /* Rows of one kind in one partition, in order, of one moment. */
 must_use struct error *store_scan(struct store *store, const struct scan *scan, struct arena *arena,

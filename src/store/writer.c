@@ -10,8 +10,11 @@
  * writing the answer into it, so a fiber that wakes up no longer needs the writer: the writer may
  * be closed as soon as nothing is in flight.
  *
+ * A confirmation is a ticket like any other, but `batches_max` does not count it: the fibers that
+ * ask for one bound it, as they do reads.
+ *
  * Invariants:
- *   1. durable + in_flight == newest, unless the writer has failed.
+ *   1. durable + in_flight + confirmations == newest, unless the writer has failed.
  *   2. Every waiter's ticket is above durable; no waiter is left once the writer has failed. */
 #include "base/check.h"
 #include "base/memory.h"
@@ -27,7 +30,8 @@ struct writer {
     struct commit_stream stream; /* the engine's */
     uint64_t guard;              /* after the newest batch */
     unsigned batches_max;
-    unsigned in_flight; /* submitted, not answered */
+    unsigned in_flight;     /* submitted, not answered */
+    unsigned confirmations; /* the same */
     ticket_t newest;
     ticket_t durable;
     struct error *failure;
@@ -65,7 +69,7 @@ writer_check(const struct writer *writer)
     check(writer->loop == loop_self());
     check(writer->durable <= writer->newest && writer->in_flight <= writer->batches_max);
     if (writer->failure == NULL) /* 1 */
-        check(writer->durable + writer->in_flight == writer->newest);
+        check(writer->durable + writer->in_flight + writer->confirmations == writer->newest);
     else
         check(list_is_empty(&writer->waiters)); /* 2 */
     if (CHECK_DEEPLY)
@@ -173,7 +177,7 @@ writer_take_answer(struct writer *writer, const struct commit *commit)
     if (commit->failed)
         return;
     writer->durable++;
-    if (writer->on_durable != NULL)
+    if (writer->on_durable != NULL && !commit->is_confirmation)
         writer->on_durable(writer->on_durable_context, writer->durable, NULL);
     writer_resolve(writer, writer->durable);
 }
@@ -182,16 +186,26 @@ static void
 writer_done(struct commit *commit)
 {
     struct writer *writer = commit->context;
-    check(writer->in_flight > 0 && commit->stream == &writer->stream);
-    writer->in_flight--;
+    unsigned *count = commit->is_confirmation ? &writer->confirmations : &writer->in_flight;
+    check(*count > 0 && commit->stream == &writer->stream);
+    --*count;
     writer_take_answer(writer, commit);
     commit_complete(commit);
     writer_check(writer);
-    if (writer->in_flight == 0 && writer->closer != NULL)
+    if (writer->in_flight + writer->confirmations == 0 && writer->closer != NULL)
         fiber_wake(writer->closer);
 }
 
 /* ---- submitting and waiting ---- */
+
+static void
+submit_commit(struct writer *writer, struct commit *commit)
+{
+    commit->stream = &writer->stream;
+    commit->done = writer_done;
+    commit->context = writer;
+    commit_submit(commit);
+}
 
 ticket_t
 writer_submit(struct writer *writer, const struct batch *batch)
@@ -207,11 +221,19 @@ writer_submit(struct writer *writer, const struct batch *batch)
     check_that(writer->in_flight < writer->batches_max, "no room: %u batches wait",
                writer->in_flight);
     writer->in_flight++;
-    struct commit *commit = commit_new(writer->store, batch, guard_expected);
-    commit->stream = &writer->stream;
-    commit->done = writer_done;
-    commit->context = writer;
-    commit_submit(commit);
+    submit_commit(writer, commit_new(writer->store, batch, guard_expected));
+    return writer->newest;
+}
+
+ticket_t
+writer_confirm(struct writer *writer)
+{
+    check(writer->loop == loop_self() && writer->closer == NULL);
+    writer->newest++;
+    if (writer->failure != NULL)
+        return writer->newest;
+    writer->confirmations++;
+    submit_commit(writer, commit_new_confirmation(writer->store, writer->partition, writer->guard));
     return writer->newest;
 }
 
@@ -254,7 +276,7 @@ writer_close(struct writer *writer)
 {
     check(writer->loop == loop_self() && writer->closer == NULL);
     writer->closer = fiber_self();
-    while (writer->in_flight > 0) {
+    while (writer->in_flight + writer->confirmations > 0) {
         check(writer->closer != NULL);
         fiber_wait_uncancellable();
     }

@@ -176,7 +176,8 @@ memory_flight_add(struct memory_base *base, struct memory_handle *handle,
 {
     scoped(heap_back) maybe_unused struct heap *host = heap_select(NULL);
     struct slice key = commit->partition_key, steps = commit->steps;
-    check(commit->guard_next > 0 && commit->guard_next >= commit->guard_expected);
+    check(commit->is_confirmation ||
+          (commit->guard_next > 0 && commit->guard_next >= commit->guard_expected));
     struct flight *flight = memory_zalloc(1, sizeof *flight + key.length + steps.length);
     uint8_t *bytes = (uint8_t *)(flight + 1);
     memcpy(bytes, key.data, key.length);
@@ -187,8 +188,9 @@ memory_flight_add(struct memory_base *base, struct memory_handle *handle,
     flight->stream = commit->stream == NULL ? 0 : commit->stream->number;
     flight->guard_expected = commit->guard_expected;
     flight->guard_next = commit->guard_next;
+    flight->is_confirmation = commit->is_confirmation;
     list_push_back(&handle->waiting, &flight->node);
-    base->commits++;
+    base->commits += !commit->is_confirmation;
     return flight;
 }
 
@@ -217,12 +219,18 @@ is_refused(const struct memory_rows *rows, const struct flight *flight, uint64_t
 #ifdef CADENZA_FAULT_accept_stale_guard
     return false;
 #endif
+#ifdef CADENZA_FAULT_confirm_without_guard
+    if (flight->is_confirmation)
+        return flight->is_doomed;
+#endif
     return flight->is_doomed || *guard_found != flight->guard_expected;
 }
 
 static void
 flight_apply(struct memory_rows *rows, const struct flight *flight)
 {
+    if (flight->is_confirmation)
+        return;
     scoped(heap_back) maybe_unused struct heap *host = heap_select(NULL);
     memory_rows_apply(rows, flight->partition_key, flight->guard_next, flight->steps);
 }

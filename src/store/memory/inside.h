@@ -43,6 +43,7 @@ struct flight {
     uint64_t stream;  /* of its writer, 0: none */
     bool is_doomed;   /* an earlier one of its stream failed */
     bool is_answered; /* by a fault: answered too early */
+    bool is_confirmation;
     uint64_t guard_expected;
     uint64_t guard_next;
     struct slice partition_key; /* in the same block */
@@ -121,7 +122,8 @@ memory_store_of(const struct store *store)
 struct error *memory_guard(struct store *store, struct partition partition, struct arena *arena,
                            uint64_t *guard);
 struct error *memory_get(struct store *store, struct partition partition, enum row_kind kind,
-                         struct slice key, struct arena *arena, bool *found, struct slice *value);
+                         struct slice key, struct arena *arena, bool *found, struct slice *value,
+                         uint64_t *guard);
 struct error *memory_scan(struct store *store, const struct scan *scan, struct arena *arena,
                           struct rows *rows);
 struct error *memory_walk(struct store *store, enum row_kind kind, const struct walk_row *after,

@@ -106,8 +106,10 @@ reign_once(struct candidate *candidate, struct store *store, struct arena *arena
         if (entropy_below(3) == 0)
             nap(arena);
     }
-    struct error *err = writer_wait(writer, writer_newest(writer), arena);
+    uint64_t acked = candidate->race->guard_acked_max;
+    struct error *err = writer_wait(writer, writer_confirm(writer), arena);
     EXPECT(err == NULL || err->kind == ERR_FENCED);
+    EXPECT(err != NULL || reign.guard >= acked); /* nobody had overtaken it before it asked */
     writer_close(writer);
 }
 

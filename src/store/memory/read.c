@@ -91,6 +91,7 @@ struct get_read {
     struct arena *arena;
     bool found;
     struct slice value;
+    uint64_t guard;
 };
 
 static void
@@ -99,17 +100,20 @@ perform_get(struct read *read, const struct memory_rows *rows)
     struct get_read *ask = container_of(read, struct get_read, read);
     ask->found =
         memory_rows_get(rows, ask->partition_key, ask->kind, ask->key, ask->arena, &ask->value);
+    ask->guard = memory_rows_guard(rows, ask->partition_key);
 }
 
 struct error *
 memory_get(struct store *store, struct partition partition, enum row_kind kind, struct slice key,
-           struct arena *arena, bool *found, struct slice *value)
+           struct arena *arena, bool *found, struct slice *value, uint64_t *guard)
 {
     struct get_read ask = {.key = key, .kind = kind, .arena = arena};
     ask.partition_key = partition_key(partition, arena);
     read_run(store, &ask.read, perform_get);
     *found = ask.found;
     *value = ask.value;
+    if (guard != NULL)
+        *guard = ask.guard;
     return NULL;
 }
 
@@ -125,6 +129,8 @@ perform_scan(struct read *read, const struct memory_rows *rows)
 {
     struct scan_read *ask = container_of(read, struct scan_read, read);
     memory_rows_scan(rows, ask->scan, ask->arena, ask->rows);
+    if (ask->scan->wants_guard)
+        ask->rows->guard = memory_rows_guard(rows, partition_key(ask->scan->partition, ask->arena));
 }
 
 struct error *

@@ -438,7 +438,8 @@ bool read_is_cold(const char *failure);
 struct error *read_guard(struct store *store, struct partition partition, struct arena *arena,
                          uint64_t *guard);
 struct error *read_row(struct store *store, struct partition partition, enum row_kind kind,
-                       struct slice key, struct arena *arena, bool *found, struct slice *value);
+                       struct slice key, struct arena *arena, bool *found, struct slice *value,
+                       uint64_t *guard);
 struct error *read_scan(struct store *store, const struct scan *scan, struct arena *arena,
                         struct rows *rows);
 /* walk.c */

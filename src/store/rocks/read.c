@@ -88,15 +88,57 @@ lookup_copy(struct row_lookup *row_lookup, struct arena *arena, bool *found, str
     return NULL;
 }
 
+/* A read together with the guard of its moment. Guards only rise: if the guard is the same before
+ * the read and after it, it was the same meanwhile. `read` is done again until it is. Yields. */
+struct guarded_read {
+    struct store *store;
+    struct partition partition;
+    struct error *(*read)(void *context, struct arena *arena);
+    void *context;
+};
+
+static struct error *
+read_guarded(const struct guarded_read *guarded_read, struct arena *arena, uint64_t *guard)
+{
+    uint64_t before;
+    struct error *err = read_guard(guarded_read->store, guarded_read->partition, arena, guard);
+    do {
+        before = *guard;
+        if (err == NULL)
+            err = guarded_read->read(guarded_read->context, arena);
+        if (err == NULL)
+            err = read_guard(guarded_read->store, guarded_read->partition, arena, guard);
+    } while (err == NULL && *guard != before);
+    return err;
+}
+
+struct row_read {
+    struct row_lookup lookup;
+    bool *found;
+    struct slice *value;
+};
+
+static struct error *
+read_row_once(void *context, struct arena *arena)
+{
+    struct row_read *row_read = context;
+    *row_read->found = false;
+    return lookup_copy(&row_read->lookup, arena, row_read->found, row_read->value);
+}
+
 struct error *
 read_row(struct store *store, struct partition partition, enum row_kind kind, struct slice key,
-         struct arena *arena, bool *found, struct slice *value)
+         struct arena *arena, bool *found, struct slice *value, uint64_t *guard)
 {
     struct row_lookup row_lookup = {.rocks = rocks_of(store), .family = layout_family(kind)};
     struct slice prefix = partition_key(partition, arena);
     row_lookup.key = layout_key(arena, kind, prefix, key);
     row_lookup.prefix = 1 + prefix.length;
-    return lookup_copy(&row_lookup, arena, found, value);
+    if (guard == NULL)
+        return lookup_copy(&row_lookup, arena, found, value);
+    struct row_read row_read = {row_lookup, found, value};
+    return read_guarded(&(struct guarded_read){store, partition, read_row_once, &row_read}, arena,
+                        guard);
 }
 
 struct error *
@@ -166,8 +208,8 @@ scan_restart(void *context)
     pass->has_more = false;
 }
 
-struct error *
-read_scan(struct store *store, const struct scan *scan, struct arena *arena, struct rows *rows)
+static struct error *
+scan_once(struct rocks *rocks, const struct scan *scan, struct arena *arena, struct rows *rows)
 {
     struct slice partition = partition_key(scan->partition, arena);
     struct scan_pass pass = {.scan = scan, .arena = arena, .prefix_length = 1 + partition.length};
@@ -181,10 +223,37 @@ read_scan(struct store *store, const struct scan *scan, struct arena *arena, str
                           .context = &pass};
     range.to = scan->to.length > 0 ? layout_key(arena, scan->kind, partition, scan->to)
                                    : layout_end(arena, scan->kind, partition);
-    struct error *err = range_read(rocks_of(store), &range, arena);
+    struct error *err = range_read(rocks, &range, arena);
     if (err != NULL)
         return err;
     *rows =
         (struct rows){.row = pass.rows.items, .count = pass.rows.count, .has_more = pass.has_more};
     return NULL;
+}
+
+struct range_scan {
+    struct rocks *rocks;
+    const struct scan *scan;
+    struct rows *rows;
+};
+
+static struct error *
+read_scan_once(void *context, struct arena *arena)
+{
+    struct range_scan *range_scan = context;
+    return scan_once(range_scan->rocks, range_scan->scan, arena, range_scan->rows);
+}
+
+struct error *
+read_scan(struct store *store, const struct scan *scan, struct arena *arena, struct rows *rows)
+{
+    struct range_scan range_scan = {rocks_of(store), scan, rows};
+    if (!scan->wants_guard)
+        return read_scan_once(&range_scan, arena);
+    uint64_t guard;
+    struct error *err = read_guarded(
+        &(struct guarded_read){store, scan->partition, read_scan_once, &range_scan}, arena, &guard);
+    if (err == NULL)
+        rows->guard = guard;
+    return err;
 }

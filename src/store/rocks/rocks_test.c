@@ -105,6 +105,26 @@ ROCKS_TEST(rocks_alone, a_load_through_many_flushes_leaves_exactly_its_rows)
     EXPECT_EQ(check.info.kinds[ROW_TRANSFER].rows, 8 * 8);
 }
 
+/* Not even a sync of its own. */
+ROCKS_TEST(rocks_alone, a_confirmation_is_no_group)
+{
+    struct store *store = rocks_fixture_open(rocks_fixture);
+    struct writer *writer = writer_open(store, PARTITION_OF_SHARD(3), 0, 64);
+    writer_submit(writer, batch_new(rocks_fixture->arena, PARTITION_OF_SHARD(3), 1));
+    EXPECT_OK(writer_wait(writer, writer_confirm(writer), rocks_fixture->arena));
+    struct rocks_stats before, after;
+    rocks_stats(store, &before);
+    for (int i = 0; i < 100; i++)
+        EXPECT_OK(writer_wait(writer, writer_confirm(writer), rocks_fixture->arena));
+    rocks_stats(store, &after);
+    EXPECT_EQ(before.groups, 1);
+    EXPECT_EQ(after.groups, 1);
+    EXPECT_EQ(after.commits, 1);
+    EXPECT_EQ(after.bytes, before.bytes);
+    writer_close(writer);
+    store_close(store);
+}
+
 /* Each commit deletes the row that the one before put, often of the same group, and so not in the
  * database yet: the committer has to find it there too. */
 ROCKS_TEST(rocks_alone, thousands_of_range_deletes_leave_what_is_not_in_them)

@@ -122,21 +122,29 @@ note_acked(struct load *load, uint32_t shard, uint64_t step)
         load->report(shard, step);
 }
 
+/* Gives the ticket that says that the step is durable: its own, or that of a confirmation behind
+ * it. */
+static ticket_t
+submit_step(struct runner *runner, struct writer *writer, uint64_t step)
+{
+    struct batch *batch = step_batch(runner->shard, step, writer_guard(writer), runner->arena);
+    pad_batch(batch, runner->load->padding, runner->arena);
+    ticket_t ticket = writer_submit(writer, batch);
+    return step % 2 == 0 ? ticket : writer_confirm(writer);
+}
+
 /* Submits all steps, a few ahead of the one it waits for. */
 static struct error *
 run_steps(struct runner *runner, struct writer *writer, uint64_t first)
 {
     struct load *load = runner->load;
     uint64_t ahead = first;
+    ticket_t tickets[LOAD_IN_FLIGHT];
     for (uint64_t step = first; step <= load->steps && !load->has_failed; step++) {
         arena_reset(runner->arena);
-        for (; ahead <= load->steps && ahead < step + LOAD_IN_FLIGHT; ahead++) {
-            struct batch *batch =
-                step_batch(runner->shard, ahead, writer_guard(writer), runner->arena);
-            pad_batch(batch, load->padding, runner->arena);
-            writer_submit(writer, batch);
-        }
-        struct error *err = writer_wait(writer, step - first + 1, runner->arena);
+        for (; ahead <= load->steps && ahead < step + LOAD_IN_FLIGHT; ahead++)
+            tickets[ahead % LOAD_IN_FLIGHT] = submit_step(runner, writer, ahead);
+        struct error *err = writer_wait(writer, tickets[step % LOAD_IN_FLIGHT], runner->arena);
         if (err != NULL)
             return err;
         note_acked(load, runner->shard, step);

@@ -61,6 +61,12 @@ void contract_run(const struct contract_engine *engine, void (*test)(struct cont
     X(an_older_owner_is_fenced_for_ever)                                                           \
     X(of_owners_that_race_one_wins_each_round)                                                     \
     X(a_fenced_raise_takes_what_is_behind_it_down)                                                 \
+    /* contract_confirm.c: owners that ask whether they still are */                               \
+    X(an_owner_is_confirmed_until_it_is_overtaken)                                                 \
+    X(a_confirmation_has_its_place_among_the_batches)                                              \
+    X(a_confirmation_writes_nothing_and_needs_no_room)                                             \
+    X(who_was_confirmed_had_not_been_overtaken_before)                                             \
+    X(a_read_gives_the_guard_of_its_moment)                                                        \
     /* contract_writer.c: writers, and readers beside them */                                      \
     X(tickets_become_durable_in_order)                                                             \
     X(who_waited_for_a_commit_reads_it_on_every_loop)                                              \
