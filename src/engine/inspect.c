@@ -193,7 +193,7 @@ engine_inspect_run(struct engine *engine, const struct run_key *key, struct aren
     struct run_key stored = {key->domain_id, key->workflow_id, answer.run_id};
     struct run *run = NULL;
     err = run_load(engine->options.store, PARTITION_OF_SHARD(inspection->shard), &stored, arena,
-                   &run);
+                   &run, NULL);
     if (err == NULL && run != NULL) {
         inspection->in_store = show_run(run, arena);
         run_free(run);

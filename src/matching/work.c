@@ -71,15 +71,18 @@ next_step(const struct task_list *list)
 /* --- steps: all yield ----------------------------------------------------------------------------
  */
 
-/* The highest number that is stored; `floor` if there is none above it. */
+/* The highest number that is stored, `floor` if there is none above it; with the guard of that
+ * moment. */
 static struct error *
-read_highest(struct task_list *list, int64_t floor, struct arena *arena, int64_t *highest)
+read_highest(struct task_list *list, int64_t floor, struct arena *arena, int64_t *highest,
+             uint64_t *guard)
 {
     struct scan scan = {.partition = record_partition(list),
                         .kind = ROW_TASK,
                         .from = record_task_key(floor + 1, arena),
                         .rows_max = 1,
-                        .is_backward = true};
+                        .is_backward = true,
+                        .wants_guard = true};
     struct rows rows;
     struct error *err = store_scan(list->loop_lists->matching->options.store, &scan, arena, &rows);
     if (err != NULL)
@@ -88,6 +91,7 @@ read_highest(struct task_list *list, int64_t floor, struct arena *arena, int64_t
     if (rows.count > 0 && !key_take_u64(&rows.row[0].key, &number))
         return error_new(arena, ERR_CORRUPT, "the key of a stored task is not a number");
     *highest = (int64_t)number;
+    *guard = rows.guard;
     return NULL;
 }
 
@@ -97,44 +101,42 @@ struct stored_state {
     const STORED(TaskListRecord) *record; /* NULL: none */
 };
 
-/* One try: another host may take the list between the reads. */
+/* One try. *is_torn: another host took the list between the reads. */
 static struct error *
-read_once(struct task_list *list, struct arena *arena, struct stored_state *stored_state)
+read_once(struct task_list *list, struct arena *arena, struct stored_state *stored_state,
+          bool *is_torn)
 {
     *stored_state = (struct stored_state){0};
+    *is_torn = false;
     struct store *store = list->loop_lists->matching->options.store;
-    struct partition partition = record_partition(list);
-    struct error *err = store_guard(store, partition, arena, &stored_state->guard);
-    bool found = false;
+    bool found;
     struct slice value;
-    if (err == NULL && stored_state->guard > 0)
-        err = store_get(store, partition, ROW_TASK_LIST, record_list_key(arena), arena, &found,
-                        &value);
+    struct error *err =
+        store_get_guarded(store, record_partition(list), ROW_TASK_LIST, record_list_key(arena),
+                          arena, &found, &value, &stored_state->guard);
+    if (err != NULL || !found)
+        return err;
     STORED(TaskListRecord) *record = NULL;
-    if (err == NULL && found)
-        err = record_read_list(value, arena, &record);
-    if (err == NULL && found) {
-        stored_state->record = record;
-        stored_state->acked = (int64_t)record->ack_level;
-        stored_state->rows = record->backlog;
-    }
-    stored_state->written = stored_state->acked;
-    if (err == NULL && found)
-        err = read_highest(list, stored_state->acked, arena, &stored_state->written);
+    err = record_read_list(value, arena, &record);
+    if (err != NULL)
+        return err;
+    stored_state->record = record;
+    stored_state->acked = (int64_t)record->ack_level;
+    stored_state->rows = record->backlog;
+    uint64_t guard;
+    err = read_highest(list, stored_state->acked, arena, &stored_state->written, &guard);
+    *is_torn = err == NULL && guard != stored_state->guard;
     return err;
 }
 
 static struct error *
 read_store(struct task_list *list, struct arena *arena, struct stored_state *stored_state)
 {
-    uint64_t guard = 0;
-    struct error *err = NULL;
+    bool is_torn;
+    struct error *err;
     do {
-        err = read_once(list, arena, stored_state);
-        if (err == NULL)
-            err = store_guard(list->loop_lists->matching->options.store, record_partition(list),
-                              arena, &guard);
-    } while (err == NULL && guard != stored_state->guard);
+        err = read_once(list, arena, stored_state, &is_torn);
+    } while (err == NULL && is_torn);
     return err;
 }
 

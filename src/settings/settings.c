@@ -66,13 +66,12 @@ static struct error *
 read_rows(struct settings *settings, struct arena *arena)
 {
     struct rows rows;
-    struct scan scan = {.partition = PARTITION_OF_SETTINGS, .kind = ROW_SETTING};
-    struct error *err =
-        store_guard(settings->store, PARTITION_OF_SETTINGS, arena, &settings->guard);
-    if (err == NULL)
-        err = store_scan(settings->store, &scan, arena, &rows);
+    struct scan scan = {
+        .partition = PARTITION_OF_SETTINGS, .kind = ROW_SETTING, .wants_guard = true};
+    struct error *err = store_scan(settings->store, &scan, arena, &rows);
     if (err != NULL)
         return err;
+    settings->guard = rows.guard;
     json_t *keys = json_object();
     for (size_t i = 0; i < rows.count && err == NULL; i++)
         err = add_row(keys, &rows.row[i], arena);

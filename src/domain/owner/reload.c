@@ -126,12 +126,16 @@ enter_entity(struct domains *domains, struct slice bytes, struct arena *arena)
     return NULL;
 }
 
+/* All rows of the kind; *guard becomes the one of the moment of the last page. */
 static struct error *
 read_rows(struct domains *domains, enum row_kind kind,
           struct error *(*enter)(struct domains *domains, struct slice bytes, struct arena *arena),
-          struct arena *arena)
+          struct arena *arena, uint64_t *guard)
 {
-    struct scan scan = {.partition = PARTITION_OF_DOMAINS, .kind = kind, .rows_max = PAGE_ROWS};
+    struct scan scan = {.partition = PARTITION_OF_DOMAINS,
+                        .kind = kind,
+                        .rows_max = PAGE_ROWS,
+                        .wants_guard = true};
     struct rows rows = {.has_more = true};
     while (rows.has_more) {
         scoped(arena_drop) struct arena *page = arena_new(0);
@@ -140,6 +144,7 @@ read_rows(struct domains *domains, enum row_kind kind,
             err = enter(domains, rows.row[i].value, page);
         if (err != NULL)
             return error_copy(arena, err);
+        *guard = rows.guard;
         if (rows.count > 0)
             scan.from = key_after(rows.row[rows.count - 1].key, arena);
     }
@@ -212,11 +217,9 @@ load_all(struct domains *domains, uint64_t *guard, struct arena *arena)
         uint64_t before = *guard;
         domain_cache_free(&domains->newest);
         domain_cache_init(&domains->newest);
-        struct error *err = read_rows(domains, ROW_DOMAIN, enter_row, arena);
+        struct error *err = read_rows(domains, ROW_DOMAIN, enter_row, arena, guard);
         if (err == NULL)
-            err = read_rows(domains, ROW_ENTITY, enter_entity, arena);
-        if (err == NULL)
-            err = store_guard(domains->options.store, PARTITION_OF_DOMAINS, arena, guard);
+            err = read_rows(domains, ROW_ENTITY, enter_entity, arena, guard);
         if (err == NULL)
             err = follow_log(domains, before, *guard, false, arena, &is_cut);
         if (err != NULL)

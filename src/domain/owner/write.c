@@ -3,8 +3,8 @@
  *
  * A request is decided by a pure function, and requests differ only in that function. A refusal was
  * decided on state that may not be durable yet ("already exists", of a domain whose commit may
- * still fail), so it waits as well. So does a request that changes nothing; it also asks the store
- * whether another host has written meanwhile. Writes that change no domain (positions, dead
+ * still fail), so it waits as well. So does a request that changes nothing; its writer also
+ * confirms that no other host has written meanwhile. Writes that change no domain (positions, dead
  * letters) go through the same writer and leave the guard as it is. */
 #include "base/check.h"
 #include "domain/owner/inside.h"
@@ -211,26 +211,18 @@ may_try_again(struct domains *domains, const struct error *err, int attempt)
     return true;
 }
 
-/* "Nothing changes" was decided on what this host knew: does it still hold? Where other hosts write
- * too, a host that is behind would answer that a domain is active in a cluster that it has just
- * left. ERR_FENCED: it may no longer hold. Yields. */
-static struct error *
-confirm_unchanged(const struct change_request *change_request, uint64_t decided_on)
+/* What has to be durable before "nothing changes" is answered: what it was decided on, and where
+ * other hosts write too, that it still holds. A host that is behind would answer that a domain is
+ * active in a cluster that it has just left. Of a message of another cluster nobody is answered. */
+static ticket_t
+confirm_unchanged(const struct change_request *change_request)
 {
-    const struct domains *domains = change_request->domains;
-    uint64_t guard = decided_on;
+    struct domains *domains = change_request->domains;
+    bool is_enough = change_request->source != NULL || domains->options.refresh_interval == 0;
 #ifdef CADENZA_FAULT_unchanged_unconfirmed
-    return NULL;
+    is_enough = true;
 #endif
-    if (change_request->source != NULL || domains->options.refresh_interval == 0)
-        return NULL;
-    struct error *err =
-        store_guard(domains->options.store, PARTITION_OF_DOMAINS, change_request->arena, &guard);
-    if (err != NULL || guard == decided_on)
-        return err;
-    probe("unchanged_domain_was_old");
-    return error_new(change_request->arena, ERR_FENCED,
-                     "The domains were changed by another host.");
+    return is_enough ? writer_newest(domains->writer) : writer_confirm(domains->writer);
 }
 
 /* One try. ERR_FENCED: try again on newer state. */
@@ -244,16 +236,20 @@ change_request_try(struct change_request *change_request, struct domain_decision
         return err;
     struct change *change = NULL;
     struct error *refusal = NULL;
-    uint64_t decided_on = writer_guard(domains->writer);
+    ticket_t ticket = 0;
     NO_YIELD
     {
         refusal = decide_and_submit(change_request, decision, &change);
+        if (change == NULL)
+            ticket = refusal != NULL ? writer_newest(domains->writer)
+                                     : confirm_unchanged(change_request);
     }
     check(change == NULL || refusal == NULL);
-    ticket_t ticket = change != NULL ? change->ticket : writer_newest(domains->writer);
+    bool is_unchanged = change == NULL && refusal == NULL;
+    ticket = change != NULL ? change->ticket : ticket;
     err = wait_durable(domains, ticket, change_request->arena);
-    if (err == NULL && change == NULL && refusal == NULL)
-        err = confirm_unchanged(change_request, decided_on);
+    if (is_unchanged && err != NULL && err->kind == ERR_FENCED)
+        probe("unchanged_domain_was_old");
     if (err == NULL && change != NULL)
         err = wait_known_everywhere(change, change_request->arena);
     if (err == NULL && change != NULL && change->domain != NULL)

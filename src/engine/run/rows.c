@@ -211,16 +211,18 @@ load_core(struct slice row_key, struct slice value, struct run *run, struct aren
     return aboard_leave(run) ? NULL : error_new(arena, ERR_CORRUPT, "no activity is aboard");
 }
 
-/* One try at reading the rows. *is_torn: another owner of the shard wrote between the reads, so
- * that they do not belong together; then *run is NULL. */
+/* One try at reading the rows; *guard is that of the last row, NULL: not wanted. *is_torn: another
+ * owner of the shard wrote between the reads, so that they do not belong together; then *run is
+ * NULL. */
 static struct error *
 load_once(struct store *store, struct partition shard, struct slice row_key, struct arena *arena,
-          struct run **run, bool *is_torn)
+          struct run **run, uint64_t *guard, bool *is_torn)
 {
     bool found, is_still_there = false;
     struct slice value, value_again;
     *is_torn = false;
-    struct error *err = store_get(store, shard, ROW_RUN, row_key, arena, &found, &value);
+    struct error *err =
+        store_get_guarded(store, shard, ROW_RUN, row_key, arena, &found, &value, guard);
     if (err != NULL || !found)
         return err;
     struct run *loaded = run_new();
@@ -234,8 +236,8 @@ load_once(struct store *store, struct partition shard, struct slice row_key, str
         err = inputs_return(store, shard, loaded, arena);
     /* What does not fit together may belong together no more, such as an activity that was aboard
      * and has a row now. */
-    struct error *unread =
-        store_get(store, shard, ROW_RUN, row_key, arena, &is_still_there, &value_again);
+    struct error *unread = store_get_guarded(store, shard, ROW_RUN, row_key, arena, &is_still_there,
+                                             &value_again, guard);
     *is_torn = unread == NULL && !(is_still_there && slice_equal(value, value_again));
     err = err == NULL ? unread : err;
     if (err != NULL || *is_torn) {
@@ -248,14 +250,14 @@ load_once(struct store *store, struct partition shard, struct slice row_key, str
 
 struct error *
 run_load(struct store *store, struct partition shard, const struct run_key *key,
-         struct arena *arena, struct run **run)
+         struct arena *arena, struct run **run, uint64_t *guard)
 {
     *run = NULL;
     bool is_torn = true;
     struct slice row_key = run_row_key(key, arena);
     struct error *err = NULL;
     while (is_torn && err == NULL)
-        err = load_once(store, shard, row_key, arena, run, &is_torn);
+        err = load_once(store, shard, row_key, arena, run, guard, &is_torn);
     if (err != NULL)
         return error_wrap(err, "load run %s of workflow %s", key->run_id, key->workflow_id);
     if (*run != NULL)
@@ -265,14 +267,15 @@ run_load(struct store *store, struct partition shard, const struct run_key *key,
 
 struct error *
 current_load(struct store *store, struct partition shard, const char *domain_id,
-             const char *workflow_id, struct arena *arena, STORED(CurrentRecord) **current)
+             const char *workflow_id, struct arena *arena, STORED(CurrentRecord) **current,
+             uint64_t *guard)
 {
     *current = NULL;
     bool found;
     struct slice value;
     struct error *err =
-        store_get(store, shard, ROW_CURRENT, current_key(domain_id, workflow_id, arena), arena,
-                  &found, &value);
+        store_get_guarded(store, shard, ROW_CURRENT, current_key(domain_id, workflow_id, arena),
+                          arena, &found, &value, guard);
     if (err != NULL || !found)
         return err;
     err = message_decode_as(arena, ERR_CORRUPT, STORED_TYPE(current_record), value, current);

@@ -168,12 +168,15 @@ struct slice dead_letter_key(const char *cluster, uint64_t row, struct arena *ar
 void run_put_row(struct batch *batch, const struct run *run);
 must_use struct error *run_read_row(struct slice key, struct slice value, struct arena *arena,
                                     STORED(RunRecord) **core);
-/* Reads a run. *run is NULL when there is none. Yields. Errors: the store's, ERR_CORRUPT. */
+/* Reads a run. *run is NULL when there is none. *guard becomes what the shard's was when the last
+ * row of it was read; NULL: it is not wanted. Yields. Errors: the store's, ERR_CORRUPT. */
 must_use struct error *run_load(struct store *store, struct partition shard,
-                                const struct run_key *key, struct arena *arena, struct run **run);
-/* Reads the current-run record of a workflow id into the arena; NULL: none. Yields. */
+                                const struct run_key *key, struct arena *arena, struct run **run,
+                                uint64_t *guard);
+/* Reads the current-run record of a workflow id into the arena; NULL: none. The same. */
 must_use struct error *current_load(struct store *store, struct partition shard,
                                     const char *domain_id, const char *workflow_id,
-                                    struct arena *arena, STORED(CurrentRecord) **current);
+                                    struct arena *arena, STORED(CurrentRecord) **current,
+                                    uint64_t *guard);
 
 #endif

@@ -86,7 +86,7 @@ LOOP_TEST(run_store, a_run_is_read_back_as_it_was_after_every_step, 1)
                 sample_random_event(&sample);
             commit_step(&place, &sample, &guard);
             struct run *loaded = NULL;
-            EXPECT_OK(run_load(place.store, SHARD, &key, sample.arena, &loaded));
+            EXPECT_OK(run_load(place.store, SHARD, &key, sample.arena, &loaded, NULL));
             EXPECT(loaded != NULL);
             EXPECT(slice_equal(sample_image(loaded, sample.arena),
                                sample_image(sample.run, sample.arena)));
@@ -173,7 +173,7 @@ LOOP_TEST(run_store, a_run_that_was_read_goes_on, 1)
             sample_random_event(&sample);
         commit_step(&place, &sample, &guard);
         struct run *loaded = NULL;
-        EXPECT_OK(run_load(place.store, SHARD, &key, sample.arena, &loaded));
+        EXPECT_OK(run_load(place.store, SHARD, &key, sample.arena, &loaded, NULL));
         run_free(sample.run);
         sample.run = loaded;
         EXPECT_EQ(run_next_deadline(loaded) >= loaded->core->alarm_time, true);
@@ -196,7 +196,7 @@ LOOP_TEST(run_store, many_pending_rows_are_all_read, 1)
         sample_signaled(&sample, "s", arena_format(sample.arena, "r%d", i));
     commit_step(&place, &sample, &guard);
     struct run *loaded = NULL;
-    EXPECT_OK(run_load(place.store, SHARD, &key, sample.arena, &loaded));
+    EXPECT_OK(run_load(place.store, SHARD, &key, sample.arena, &loaded, NULL));
     EXPECT_EQ(map_count(loaded->signal_requests), 2500);
     run_free(loaded);
     place_close(&place);
@@ -241,7 +241,7 @@ static void
 expect_loaded(struct place *place, struct sample *sample)
 {
     struct run *loaded = NULL;
-    EXPECT_OK(run_load(place->store, SHARD, &key, sample->arena, &loaded));
+    EXPECT_OK(run_load(place->store, SHARD, &key, sample->arena, &loaded, NULL));
     EXPECT(
         slice_equal(sample_image(loaded, sample->arena), sample_image(sample->run, sample->arena)));
     run_free(loaded);
@@ -290,18 +290,18 @@ LOOP_TEST(run_store, a_run_whose_inputs_are_gone_is_told_unless_it_is_going_itse
     open_deciding(&place, &sample, &guard);
     schedule_activities(&place, &sample, &guard, 1, 600);
     delete_history(&place, &sample, guard);
-    struct error *err = run_load(place.store, SHARD, &key, sample.arena, &loaded);
+    struct error *err = run_load(place.store, SHARD, &key, sample.arena, &loaded, NULL);
     EXPECT_KIND(err, ERR_CORRUPT);
     EXPECT(strstr(err->message, "order-1") != NULL && strstr(err->message, "no node") != NULL);
     sample.run->core->is_deleting = true; /* then it is meant to be gone, and nobody needs it */
     delete_history(&place, &sample, guard);
-    EXPECT_OK(run_load(place.store, SHARD, &key, sample.arena, &loaded));
+    EXPECT_OK(run_load(place.store, SHARD, &key, sample.arena, &loaded, NULL));
     EXPECT_EQ(map64_count(loaded->activities), 1);
     struct batch *batch = batch_new(sample.arena, SHARD, guard);
     run_put_row(batch, loaded); /* and stays as it is */
     run_free(loaded);
     EXPECT_OK(store_commit(place.store, batch, guard, sample.arena));
-    EXPECT_OK(run_load(place.store, SHARD, &key, sample.arena, &loaded));
+    EXPECT_OK(run_load(place.store, SHARD, &key, sample.arena, &loaded, NULL));
     run_free(loaded);
     place_close(&place);
     sample_close(&sample);
@@ -325,7 +325,7 @@ LOOP_TEST(run_store, damaged_rows_are_reported_and_not_believed, 1)
     sample_open(&sample, 1);
     place_open(&place);
     struct run *loaded = NULL;
-    EXPECT_OK(run_load(place.store, SHARD, &key, sample.arena, &loaded));
+    EXPECT_OK(run_load(place.store, SHARD, &key, sample.arena, &loaded, NULL));
     EXPECT(loaded == NULL); /* there is none: not an error */
     sample_begin(&sample);
     sample_started(&sample, 0);
@@ -333,10 +333,10 @@ LOOP_TEST(run_store, damaged_rows_are_reported_and_not_believed, 1)
     struct slice bad = slice_text("\xff\xff\xff");
     put_row(&place, ROW_PENDING, pending_key_text(&key, PENDING_TIMER, "t", sample.arena), bad,
             &guard, sample.arena);
-    EXPECT_KIND(run_load(place.store, SHARD, &key, sample.arena, &loaded), ERR_CORRUPT);
+    EXPECT_KIND(run_load(place.store, SHARD, &key, sample.arena, &loaded, NULL), ERR_CORRUPT);
     EXPECT(loaded == NULL);
     put_row(&place, ROW_RUN, run_row_key(&key, sample.arena), bad, &guard, sample.arena);
-    EXPECT_KIND(run_load(place.store, SHARD, &key, sample.arena, &loaded), ERR_CORRUPT);
+    EXPECT_KIND(run_load(place.store, SHARD, &key, sample.arena, &loaded, NULL), ERR_CORRUPT);
     place_close(&place);
     sample_close(&sample);
 }
@@ -363,7 +363,7 @@ LOOP_TEST(run_store, a_stored_run_that_breaks_a_rule_is_reported_and_not_believe
         core->timeout_time = i == 4 ? -5 : core->timeout_time;
         put_row(&place, ROW_RUN, row_key, message_encode(sample.arena, &core->base), &guard,
                 sample.arena);
-        struct error *err = run_load(place.store, SHARD, &key, sample.arena, &loaded);
+        struct error *err = run_load(place.store, SHARD, &key, sample.arena, &loaded, NULL);
         EXPECT_KIND(err, ERR_CORRUPT);
         EXPECT(strstr(err->message, "breaks rule") != NULL);
         EXPECT(loaded == NULL);
@@ -371,16 +371,16 @@ LOOP_TEST(run_store, a_stored_run_that_breaks_a_rule_is_reported_and_not_believe
     sample.run->core->format = 3; /* of a newer program */
     put_row(&place, ROW_RUN, row_key, message_encode(sample.arena, &sample.run->core->base), &guard,
             sample.arena);
-    EXPECT_KIND(run_load(place.store, SHARD, &key, sample.arena, &loaded), ERR_CORRUPT);
+    EXPECT_KIND(run_load(place.store, SHARD, &key, sample.arena, &loaded, NULL), ERR_CORRUPT);
     sample.run->core->format = RUN_RECORD_FORMAT;
     STORED(BufferedEvent) *empty = STORED_NEW(sample.arena, buffered_event);
     put_row(&place, ROW_RUN, row_key, message_encode(sample.arena, &sample.run->core->base), &guard,
             sample.arena);
-    EXPECT_OK(run_load(place.store, SHARD, &key, sample.arena, &loaded));
+    EXPECT_OK(run_load(place.store, SHARD, &key, sample.arena, &loaded, NULL));
     run_free(loaded);
     put_row(&place, ROW_PENDING, pending_key_number(&key, PENDING_BUFFERED, 1, sample.arena),
             message_encode(sample.arena, &empty->base), &guard, sample.arena);
-    EXPECT_KIND(run_load(place.store, SHARD, &key, sample.arena, &loaded), ERR_CORRUPT);
+    EXPECT_KIND(run_load(place.store, SHARD, &key, sample.arena, &loaded, NULL), ERR_CORRUPT);
     place_close(&place);
     sample_close(&sample);
 }
@@ -392,7 +392,7 @@ LOOP_TEST(run_store, the_current_run_is_found_by_its_workflow_id, 1)
     uint64_t guard = 0;
     place_open(&place);
     STORED(CurrentRecord) *current = NULL;
-    EXPECT_OK(current_load(place.store, SHARD, "d", "w", arena, &current));
+    EXPECT_OK(current_load(place.store, SHARD, "d", "w", arena, &current, NULL));
     EXPECT(current == NULL);
     STORED(CurrentRecord) record;
     cadenza__storage__v1__current_record__init(&record);
@@ -400,7 +400,7 @@ LOOP_TEST(run_store, the_current_run_is_found_by_its_workflow_id, 1)
     record.state = RUN_RUNNING;
     put_row(&place, ROW_CURRENT, current_key("d", "w", arena), message_encode(arena, &record.base),
             &guard, arena);
-    EXPECT_OK(current_load(place.store, SHARD, "d", "w", arena, &current));
+    EXPECT_OK(current_load(place.store, SHARD, "d", "w", arena, &current, NULL));
     EXPECT_TEXT(current->run_id, SAMPLE_RUN);
     EXPECT_EQ(current->state, RUN_RUNNING);
     place_close(&place);

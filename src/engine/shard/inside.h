@@ -112,9 +112,10 @@ void tenure_leave(struct tenure *tenure);
 must_use struct error *tenure_error(const struct tenure *tenure, struct arena *arena);
 /* Waits until a ticket is durable. Yields. Errors: as a caller is told. */
 must_use struct error *tenure_wait(struct tenure *tenure, ticket_t ticket, struct arena *arena);
-/* What was read is ours to use if nobody has overtaken us: else it may be newer than what we have
- * in memory, and nothing fits together. The store is asked where there can be another owner.
- * Yields. Errors: the shard is lost then. */
+/* Nobody has overtaken us, at a moment after the call: what we know is all there is, and what was
+ * read is ours to use; else it may be newer than what we have in memory, and nothing fits together.
+ * Where there can be another owner, our writer confirms it. Yields. Errors: the shard is lost then;
+ * ERR_DEADLINE, ERR_CANCELLED. */
 must_use struct error *tenure_check_owned(struct tenure *tenure, struct arena *arena);
 /* A whole range of numbers, for those who need many at once: *first … *end - 1. Later ones are all
  * higher. */

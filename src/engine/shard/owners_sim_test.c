@@ -178,7 +178,7 @@ count_run(struct shard_fixture *fixture, const struct row *row, struct count *co
     EXPECT_OK(run_read_row(row->key, row->value, arena, &core));
     struct run_key key = {core->domain_id, core->workflow_id, core->run_id};
     struct run *run;
-    EXPECT_OK(run_load(fixture->store, PARTITION_OF_SHARD(1), &key, arena, &run));
+    EXPECT_OK(run_load(fixture->store, PARTITION_OF_SHARD(1), &key, arena, &run, NULL));
     count->runs++;
     count_events(fixture, run, count, arena);
     count->signals += map64_count(run->buffered);

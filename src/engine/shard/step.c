@@ -494,8 +494,8 @@ tenure_look(struct tenure *tenure, const struct run_key *key,
     return err;
 }
 
-/* Looks; if it must be `sure`, the store says afterwards whether the owner still was one: what it
- * saw was then all there was when it looked. */
+/* Looks; if it must be `sure`, the owner confirms afterwards that it still was one: what it saw was
+ * then all there was when it looked. */
 static struct error *
 look_until_owned(struct shard *shard, const struct run_key *key, look_function *look, void *context,
                  bool is_sure, struct arena *arena)

@@ -266,25 +266,43 @@ workflow_set_current(struct workflow *workflow, const STORED(CurrentRecord) *cur
     workflow->current = copy;
 }
 
+/* May somebody have overtaken this tenure? Then it has to ask. */
+static bool
+may_be_overtaken(const struct tenure *tenure)
+{
+#ifdef CADENZA_FAULT_overtaken_owner_reads
+    return false;
+#endif
+    return !tenure->shard->options.is_alone;
+}
+
 struct error *
 tenure_check_owned(struct tenure *tenure, struct arena *arena)
 {
-    struct shard *shard = tenure->shard;
-    uint64_t guard = 0;
     struct error *err = NULL;
-    if (!tenure->is_over && !shard->options.is_alone)
-        err = store_guard(shard->options.store, shard->partition, arena, &guard);
+    if (!tenure->is_over && may_be_overtaken(tenure))
+        err = writer_wait(tenure->writer, writer_confirm(tenure->writer), arena);
+    if (err != NULL && err->kind == ERR_FENCED)
+        probe("overtaken_owner_read");
+    check(err == NULL || err->kind != ERR_FENCED || tenure->is_over); /* tenure_on_durable */
+    if (tenure->is_over)
+        return tenure_error(tenure, arena);
+    return err == NULL ? NULL : tenure_caller_error(err, arena);
+}
+
+/* The same for what was just read, which came with the guard of its moment. No yield. */
+static struct error *
+check_read(struct tenure *tenure, uint64_t guard, struct arena *arena)
+{
+    struct shard *shard = tenure->shard;
     check(guard == 0 || guard >= tenure->range_first); /* guards never fall */
-#ifdef CADENZA_FAULT_overtaken_owner_reads
-    guard = 0;
-#endif
-    if (!tenure->is_over && err == NULL && guard > tenure->range_id) {
+    if (!tenure->is_over && guard > tenure->range_id) {
         probe("overtaken_owner_read");
         shard_lose(tenure, error_new(arena, ERR_FENCED, "shard %u has guard %llu, not %llu",
                                      shard->options.number, (unsigned long long)guard,
                                      (unsigned long long)tenure->range_id));
     }
-    return tenure->is_over ? tenure_error(tenure, arena) : err;
+    return tenure->is_over ? tenure_error(tenure, arena) : NULL;
 }
 
 struct error *
@@ -295,10 +313,12 @@ workflow_load_current(struct tenure *tenure, struct workflow *workflow, struct a
         return NULL;
     STORED(CurrentRecord) *current = NULL;
     struct shard *shard = tenure->shard;
+    uint64_t guard = 0;
     struct error *err = current_load(shard->options.store, shard->partition, workflow->domain_id,
-                                     workflow->workflow_id, arena, &current);
+                                     workflow->workflow_id, arena, &current,
+                                     may_be_overtaken(tenure) ? &guard : NULL);
     if (err == NULL)
-        err = tenure_check_owned(tenure, arena);
+        err = check_read(tenure, guard, arena);
     check(!workflow->has_current); /* under the lock nobody else reads it */
     if (err == NULL)
         workflow_set_current(workflow, current);
@@ -365,9 +385,11 @@ workflow_load_run(struct tenure *tenure, struct workflow *workflow, const char *
     struct run *run = NULL;
     struct shard *shard = tenure->shard;
     struct run_key key = {workflow->domain_id, workflow->workflow_id, run_id};
-    struct error *err = run_load(shard->options.store, shard->partition, &key, arena, &run);
+    uint64_t guard = 0;
+    struct error *err = run_load(shard->options.store, shard->partition, &key, arena, &run,
+                                 may_be_overtaken(tenure) ? &guard : NULL);
     if (err == NULL)
-        err = tenure_check_owned(tenure, arena);
+        err = check_read(tenure, guard, arena);
     if (err != NULL && run != NULL)
         run_free(run);
     if (err != NULL || run == NULL)

@@ -388,11 +388,11 @@ shard_fixture_stored_next_event_id(struct shard_fixture *fixture, const char *wo
     struct partition partition = PARTITION_OF_SHARD(fixture->options.number);
     STORED(CurrentRecord) *current;
     struct run *run = NULL;
-    EXPECT_OK(
-        current_load(fixture->store, partition, fixture->domain_id, workflow_id, arena, &current));
+    EXPECT_OK(current_load(fixture->store, partition, fixture->domain_id, workflow_id, arena,
+                           &current, NULL));
     if (current != NULL) {
         struct run_key key = {fixture->domain_id, workflow_id, current->run_id};
-        EXPECT_OK(run_load(fixture->store, partition, &key, arena, &run));
+        EXPECT_OK(run_load(fixture->store, partition, &key, arena, &run, NULL));
         EXPECT(run != NULL);
     }
     int64_t next_event_id = run == NULL ? 0 : run->core->next_event_id;

@@ -66,14 +66,20 @@ take_pair(struct registry *registry, const struct value_pair *pair, struct attri
                  log_text("reason", why));
 }
 
-/* All that is stored and set, as a new set. Yields. */
+/* All that is stored and set, as a new set, with the guard that it belongs to (NULL: not wanted).
+ * Yields. */
 static struct error *
-read_set(struct registry *registry, struct arena *arena, struct attribute_set **set)
+read_set(struct registry *registry, struct arena *arena, struct attribute_set **set,
+         uint64_t *guard)
 {
     *set = attribute_set_new(registry->arena);
     struct rows rows;
-    struct scan scan = {.partition = PARTITION_OF_ATTRIBUTES, .kind = ROW_SEARCH_ATTRIBUTE};
+    struct scan scan = {.partition = PARTITION_OF_ATTRIBUTES,
+                        .kind = ROW_SEARCH_ATTRIBUTE,
+                        .wants_guard = guard != NULL};
     struct error *err = store_scan(registry->store, &scan, arena, &rows);
+    if (err == NULL && guard != NULL)
+        *guard = rows.guard;
     for (size_t i = 0; err == NULL && i < rows.count; i++)
         err = take_row(&rows.row[i], *set, registry->arena, arena);
     const struct value_pair *pair = registry->setting.map;
@@ -91,7 +97,7 @@ registry_open(struct store *store, struct arena *arena, struct registry **opened
     fiber_mutex_init(&registry->changing);
     latch_init(&registry->setting.open, 0);
     struct attribute_set *set;
-    struct error *err = read_set(registry, arena, &set);
+    struct error *err = read_set(registry, arena, &set, NULL);
     if (err != NULL) {
         registry_close(registry);
         return error_wrap(err, "read the search attributes");
@@ -139,9 +145,7 @@ try_add(const struct addition *addition)
     uint64_t guard;
     check(registry->changing.owner == fiber_self());
     struct attribute_set *set;
-    struct error *err = store_guard(registry->store, PARTITION_OF_ATTRIBUTES, arena, &guard);
-    if (err == NULL)
-        err = read_set(registry, arena, &set);
+    struct error *err = read_set(registry, arena, &set, &guard);
     if (err != NULL)
         return err;
     struct batch *batch = batch_new(arena, PARTITION_OF_ATTRIBUTES, guard + 1);
@@ -223,7 +227,7 @@ take_map(struct registry *registry, struct arena *arena)
     struct attribute_set *set;
     arena_reset(registry->setting.arena);
     registry->setting.map = copy_map(map, registry->setting.arena);
-    struct error *err = read_set(registry, arena, &set);
+    struct error *err = read_set(registry, arena, &set, NULL);
     if (err == NULL)
         atomic_store_explicit(&registry->set, set, memory_order_release);
     else
