@@ -123,7 +123,7 @@ read_once(struct task_list *list, struct arena *arena, struct stored_state *stor
     stored_state->record = record;
     stored_state->acked = (int64_t)record->ack_level;
     stored_state->rows = record->backlog;
-    uint64_t guard;
+    uint64_t guard = 0;
     err = read_highest(list, stored_state->acked, arena, &stored_state->written, &guard);
     *is_torn = err == NULL && guard != stored_state->guard;
     return err;
