@@ -177,8 +177,7 @@ find_obstacle(struct access *access, struct rpc_call *call, enum permission perm
         return fault;
     if (token_claims->is_admin || permission == PERMISSION_KNOWN || permission == PERMISSION_NAMES)
         return NULL;
-    const struct domain *domain =
-        permission_domain(access->options.domains, call->request, call->arena);
+    const struct domain *domain = permission_domain(access->options.domains, call);
     return permission_suits(permission, token_claims->groups, domain)
                ? NULL
                : "its groups do not suffice for this call";

@@ -42,10 +42,8 @@ must_use const char *token_claims_read(struct slice token, const struct token_ru
 
 /* --- permissions (permissions.c) ---- */
 
-/* The domain that a request is about, by whatever field names it; NULL: none, or none that is
- * there. */
-const struct domain *permission_domain(const struct domains *domains,
-                                       const ProtobufCMessage *request, struct arena *arena);
+/* The domain that a call is about; NULL: none, or none that is there. */
+const struct domain *permission_domain(const struct domains *domains, const struct rpc_call *call);
 /* Do such groups suffice for the domain (NULL: not known, then never)? For permissions on a domain
  * and PERMISSION_ADMIN. */
 bool permission_suits(enum permission permission, const char *groups, const struct domain *domain);

@@ -4,50 +4,13 @@
 
 /* --- which domain ---- */
 
-static const void *
-field(const ProtobufCMessage *message, const char *name, ProtobufCType type)
-{
-    const ProtobufCFieldDescriptor *found =
-        protobuf_c_message_descriptor_get_field_by_name(message->descriptor, name);
-    if (found == NULL || found->type != type)
-        return NULL;
-    bool is_choice = (found->flags & PROTOBUF_C_FIELD_FLAG_ONEOF) != 0;
-    const char *bytes = (const char *)message;
-    if (is_choice && *(const uint32_t *)(bytes + found->quantifier_offset) != found->id)
-        return NULL; /* another one was chosen */
-    return *(void *const *)(bytes + found->offset);
-}
-
-static const char *
-text_field(const ProtobufCMessage *message, const char *name)
-{
-    const char *text = field(message, name, PROTOBUF_C_TYPE_STRING);
-    return text != NULL && text[0] != '\0' ? text : NULL;
-}
-
 const struct domain *
-permission_domain(const struct domains *domains, const ProtobufCMessage *request,
-                  struct arena *arena)
+permission_domain(const struct domains *domains, const struct rpc_call *call)
 {
-    static const char *const inner[] = {"request", "start_request"};
-    static const char *const names[] = {"domain", "name", "domain_name"};
-    static const char *const ids[] = {"domain_id", "id"};
-    for (size_t i = 0; i < array_length(inner); i++) {
-        const ProtobufCMessage *next = field(request, inner[i], PROTOBUF_C_TYPE_MESSAGE);
-        request = next == NULL ? request : next;
-    }
-    for (size_t i = 0; i < array_length(names); i++) {
-        const char *name = text_field(request, names[i]);
-        if (name != NULL)
-            return domains_find_name(domains, name);
-    }
-    for (size_t i = 0; i < array_length(ids); i++) {
-        const char *id = text_field(request, ids[i]);
-        if (id != NULL)
-            return domains_find_id(domains, id);
-    }
-    const ProtobufCMessage *filters = field(request, "filters", PROTOBUF_C_TYPE_MESSAGE);
-    return filters == NULL ? NULL : permission_domain(domains, filters, arena);
+    struct rpc_subject subject = rpc_subject(call);
+    if (subject.domain[0] != '\0')
+        return domains_find_name(domains, subject.domain);
+    return subject.domain_id[0] == '\0' ? NULL : domains_find_id(domains, subject.domain_id);
 }
 
 /* --- who has it ---- */

@@ -4,6 +4,7 @@
 #include "access/test_samples.h"
 #include "api/test/fixture.h"
 #include "fiber/file.h"
+#include "uber/cadence/admin/v1/service.pb-c.h"
 #include "wire/services.h"
 
 #define DESCRIBE_DOMAIN "/uber.cadence.api.v1.DomainAPI/DescribeDomain"
@@ -224,6 +225,23 @@ matrix(struct fixture *fixture)
 TEST(authorize, every_call_needs_what_the_table_says, "J-023", "J-024")
 {
     fixture_run(matrix);
+}
+
+/* Filters of settings come in any number: they are no one field that names a domain. */
+SERVER_TEST(authorize, what_comes_in_any_number_names_no_domain)
+{
+    struct scene scene;
+    scene_open(&scene, fixture);
+    show_token(&scene, "\"groups\":\"writers\"");
+    fixture->header_count = 1;
+    ADMIN(GetDynamicConfigRequest) *request =
+        ADMIN_NEW(fixture->arena, get_dynamic_config_request, .config_name = "x");
+    request->n_filters = 1;
+    request->filters = arena_zalloc(fixture->arena, 1, sizeof *request->filters);
+    request->filters[0] = ADMIN_NEW(fixture->arena, dynamic_config_filter, .name = "domainName");
+    struct error *err = fixture_call(fixture, request, NULL);
+    EXPECT(err != NULL && err->kind == ERR_ACCESS_DENIED);
+    scene_close(&scene);
 }
 
 /* --- tokens that are not good ---- */

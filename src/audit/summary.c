@@ -151,16 +151,3 @@ summary_of(const ProtobufCMessage *message, struct arena *arena)
     buffer_free(&buffer);
     return text;
 }
-
-const char *
-summary_domain(const ProtobufCMessage *message)
-{
-    static const char *const names[] = {"domain", "domain_name", "name"};
-    for (size_t i = 0; message != NULL && i < array_length(names); i++) {
-        const ProtobufCFieldDescriptor *field =
-            protobuf_c_message_descriptor_get_field_by_name(message->descriptor, names[i]);
-        if (field != NULL && field->type == PROTOBUF_C_TYPE_STRING && is_set(message, field))
-            return *(const char *const *)((const char *)message + field->offset);
-    }
-    return "";
-}

@@ -9,7 +9,5 @@
 /* "name=orders active_cluster_name=west replication{…}": what is set, cut at some length. Bytes and
  * tokens are left out. */
 const char *summary_of(const ProtobufCMessage *message, struct arena *arena);
-/* The name of the domain that it is about, or "". */
-const char *summary_domain(const ProtobufCMessage *message);
 
 #endif

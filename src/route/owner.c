@@ -3,6 +3,7 @@
 
 #include "base/check.h"
 #include "base/farm.h"
+#include "base/map.h"
 #include "route/inside.h"
 
 uint32_t
@@ -10,6 +11,12 @@ route_shard_of(struct slice workflow_id, uint32_t shard_count)
 {
     check(shard_count > 0);
     return farm_fingerprint32(workflow_id) % shard_count;
+}
+
+uint64_t
+route_list_hash(struct slice domain_id, struct slice name, unsigned type, unsigned partition)
+{
+    return (map_hash(name) ^ map_hash(domain_id) * 31) + type + partition;
 }
 
 unsigned

@@ -60,6 +60,11 @@ owner_at_place(unsigned place)
  * Cadence cluster has it. */
 uint32_t route_shard_of(struct slice workflow_id, uint32_t shard_count);
 
+/* The number of a task list's partition, for owner_of_list. `type`: 0 decisions, 1 activities.
+ * Those of one list are side by side: a hot list uses all places. */
+uint64_t route_list_hash(struct slice domain_id, struct slice name, unsigned type,
+                         unsigned partition);
+
 /* What owners of one kind in this process are reached by: the engine, matching, the domains. */
 struct route_service {
     void *context;            /* what serves questions and takes values */

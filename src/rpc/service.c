@@ -25,6 +25,7 @@ struct method_state {
     const struct rpc_method *method;
     const struct rpc_table *table; /* whose it is */
     struct wire_method wire;
+    struct subject_fields subject;
     struct call_series unknown;
 };
 
@@ -75,8 +76,10 @@ method_state_init(struct method_state *state, const struct rpc_method *method,
     struct wire_method wire;
     bool is_known = wire_method_find(slice_text(method->path), &wire);
     check_that(is_known, "%s is in no proto", method->path);
-    *state = (struct method_state){
-        .method = method, .wire = wire, .unknown = find_series(metrics, wire.name, DOMAIN_UNKNOWN)};
+    *state = (struct method_state){.method = method,
+                                   .wire = wire,
+                                   .subject = subject_fields_of(wire.request),
+                                   .unknown = find_series(metrics, wire.name, DOMAIN_UNKNOWN)};
 }
 
 static void
@@ -210,6 +213,12 @@ const struct rpc_method *
 rpc_method(const struct rpc_call *call)
 {
     return call->state->method;
+}
+
+struct rpc_subject
+rpc_subject(const struct rpc_call *call)
+{
+    return subject_read(&call->state->subject, call->request);
 }
 
 const char *

@@ -1,7 +1,5 @@
 /* methods_test.c - the tables of both doors together: every method of the interface is in one of
  * them, and every column is decided. */
-#include <stdio.h>
-
 #include "api/api.h"
 #include "base/memory.h"
 #include "base/test.h"
@@ -39,46 +37,14 @@ TEST(methods, every_one_of_the_interface_has_a_row_and_every_column_is_decided)
     memory_free(rows);
 }
 
-/* In the request, or in what it carries (batches of other doors have no domain of their own). */
-static bool
-has_field(const ProtobufCMessageDescriptor *type, const char *const *names)
-{
-    static const char *const inner[] = {"request", "start_request"};
-    for (size_t i = 0; i < array_length(inner); i++) {
-        const ProtobufCFieldDescriptor *field =
-            protobuf_c_message_descriptor_get_field_by_name(type, inner[i]);
-        if (field != NULL && field->type == PROTOBUF_C_TYPE_MESSAGE)
-            return has_field(field->descriptor, names);
-    }
-    for (; *names != NULL; names++)
-        if (protobuf_c_message_descriptor_get_field_by_name(type, *names) != NULL)
-            return true;
-    return false;
-}
-
-static const char *const *
-fields_of_owner(enum call_owner owner)
-{
-    static const char *const domain[] = {"domain", "domain_name", "domain_id",
-                                         "name",   "filters",     NULL};
-    static const char *const workflow[] = {"workflow_execution", "execution",   "workflow_id",
-                                           "task_token",         "schedule_id", NULL};
-    static const char *const task_list[] = {"task_list", NULL};
-    static const char *const shard[] = {"shard_id", NULL};
-    static const char *const *const fields[] = {[OWNER_DOMAIN] = domain,
-                                                [OWNER_WORKFLOW] = workflow,
-                                                [OWNER_TASK_LIST] = task_list,
-                                                [OWNER_SHARD] = shard};
-    return fields[owner];
-}
-
 TEST(methods, requests_name_the_owner_that_their_row_says)
 {
     const struct rpc_method **rows = rows_by_index();
     for (size_t i = 0; i < wire_method_count(); i++) {
         struct wire_method method = wire_method_at(i);
         const struct rpc_method *row = rows[i];
-        if (row->owner != OWNER_NONE && !has_field(method.request, fields_of_owner(row->owner)))
+        struct subject_fields fields = subject_fields_of(method.request);
+        if (!subject_names(&fields, row->owner))
             TEST_FAIL("%s: its request has no field that names its owner", row->path);
     }
     memory_free(rows);

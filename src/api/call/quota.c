@@ -125,17 +125,6 @@ latest_turn(const struct dynamic *dynamic, enum quota_class kind, const char *do
 
 /* --- task lists ---- */
 
-/* The message in a field of that name; NULL: there is none. */
-static const ProtobufCMessage *
-field_of(const ProtobufCMessage *message, const char *name)
-{
-    const ProtobufCFieldDescriptor *field =
-        protobuf_c_message_descriptor_get_field_by_name(message->descriptor, name);
-    if (field == NULL || field->type != PROTOBUF_C_TYPE_MESSAGE)
-        return NULL;
-    return *(const ProtobufCMessage *const *)((const char *)message + field->offset);
-}
-
 /* False is the usual case: no task list has a rate, so it does not matter which list it is. */
 static bool
 has_list_rates(const struct dynamic *dynamic, enum quota_class kind)
@@ -148,13 +137,7 @@ has_list_rates(const struct dynamic *dynamic, enum quota_class kind)
 static const char *
 rated_list(const struct rpc_call *call)
 {
-    static const char *const inner[] = {"request", "start_request"}; /* of asynchronous ones */
-    const ProtobufCMessage *request = call->request;
-    for (size_t i = 0; i < array_length(inner); i++) {
-        const ProtobufCMessage *next = field_of(request, inner[i]);
-        request = next == NULL ? request : next;
-    }
-    const API(TaskList) *list = (const API(TaskList) *)field_of(request, "task_list");
+    const API(TaskList) *list = rpc_subject(call).task_list;
     if (list == NULL)
         return "";
     bool is_normal = list->kind == API_VALUE(TASK_LIST_KIND__TASK_LIST_KIND_INVALID) ||

@@ -1,4 +1,5 @@
 /* entity_start.c - see entity.h. */
+#include "api/call/subject.h"
 #include "api/entity/entity.h"
 #include "api/inside.h"
 #include "base/check.h"
@@ -12,24 +13,6 @@
 
 #define CHILD_DECISION                                                                             \
     API_VALUE(DECISION__ATTRIBUTES_START_CHILD_WORKFLOW_EXECUTION_DECISION_ATTRIBUTES)
-
-/* The start in a request; NULL: it starts nothing. */
-static API(StartWorkflowExecutionRequest) *
-find_start(ProtobufCMessage *request)
-{
-    const ProtobufCMessageDescriptor *type = request->descriptor;
-    if (type == API_TYPE(start_workflow_execution_request))
-        return (API(StartWorkflowExecutionRequest) *)request;
-    if (type == API_TYPE(signal_with_start_workflow_execution_request))
-        return ((API(SignalWithStartWorkflowExecutionRequest) *)request)->start_request;
-    if (type == API_TYPE(start_workflow_execution_async_request))
-        return ((API(StartWorkflowExecutionAsyncRequest) *)request)->request;
-    if (type != API_TYPE(signal_with_start_workflow_execution_async_request))
-        return NULL;
-    const API(SignalWithStartWorkflowExecutionAsyncRequest) *async =
-        (API(SignalWithStartWorkflowExecutionAsyncRequest) *)request;
-    return async->request == NULL ? NULL : async->request->start_request;
-}
 
 static struct error *
 refuse_field(const char *name, const char *what, struct arena *arena)
@@ -196,7 +179,7 @@ struct error *
 entity_policy(struct rpc_call *call, bool *is_changed)
 {
     *is_changed = false;
-    API(StartWorkflowExecutionRequest) *start = find_start((ProtobufCMessage *)call->request);
+    API(StartWorkflowExecutionRequest) *start = subject_start(call);
     if (start == NULL || api_of(call)->options.entity_types == NULL)
         return NULL;
     if (start->active_cluster_selection_policy != NULL)

@@ -10,7 +10,7 @@
  *
  * A cluster that cannot be reached is an error at once, which callers may retry (net/client.h backs
  * off). */
-#include "api/call/tokens.h"
+#include "api/call/subject.h"
 #include "api/entity/entity.h"
 #include "api/forward/hold.h"
 #include "api/forward/home.h"
@@ -28,12 +28,10 @@
 
 #define STRONG API_VALUE(QUERY_CONSISTENCY_LEVEL__QUERY_CONSISTENCY_LEVEL_STRONG)
 
-/* What is known of a method; fields are NULL where its requests have none of that name. */
+/* What else requests of a method say that decides where they go; NULL: they have no such field. */
 struct forward_method {
-    enum forward_reach reach;
-    const ProtobufCFieldDescriptor *domain, *token, *execution, *workflow_id, *level;
-    const ProtobufCFieldDescriptor *inner; /* "request" or "start_request": what is looked at */
-    const ProtobufCFieldDescriptor *policy;
+    const ProtobufCFieldDescriptor *level, *policy;
+    bool is_carried; /* they are of a request inside */
 };
 
 /* --- methods ---- */
@@ -74,24 +72,13 @@ value_at(const void *message, const ProtobufCFieldDescriptor *field)
 static struct forward_method
 describe_method(const struct wire_method *method, const struct rpc_method *row)
 {
-    const ProtobufCMessageDescriptor *type = method->request;
-    struct forward_method known = {.reach = row->reach};
-    known.inner = field_of(type, "start_request", PROTOBUF_C_TYPE_MESSAGE);
-    if (known.inner == NULL)
-        known.inner = field_of(type, "request", PROTOBUF_C_TYPE_MESSAGE);
-    if (known.inner != NULL)
-        type = known.inner->descriptor;
-    known.domain = field_of(type, "domain", PROTOBUF_C_TYPE_STRING);
-    known.token = field_of(type, "task_token", PROTOBUF_C_TYPE_BYTES);
-    known.level = field_of(type, "query_consistency_level", PROTOBUF_C_TYPE_ENUM);
-    known.policy = field_of(type, "active_cluster_selection_policy", PROTOBUF_C_TYPE_MESSAGE);
-    if (row->owner == OWNER_WORKFLOW) {
-        known.execution = field_of(type, "workflow_execution", PROTOBUF_C_TYPE_MESSAGE);
-        known.workflow_id = field_of(type, "workflow_id", PROTOBUF_C_TYPE_STRING);
-    }
-    check_that(known.reach == REACH_NEVER || known.domain != NULL || known.token != NULL,
+    struct subject_fields fields = subject_fields_of(method->request);
+    check_that(row->reach == REACH_NEVER || fields.domain != NULL || fields.token != NULL,
                "%s goes on to another cluster, and nothing in it names a domain", row->path);
-    return known;
+    return (struct forward_method){
+        .level = field_of(fields.type, "query_consistency_level", PROTOBUF_C_TYPE_ENUM),
+        .policy = field_of(fields.type, "active_cluster_selection_policy", PROTOBUF_C_TYPE_MESSAGE),
+        .is_carried = fields.type != method->request};
 }
 
 void
@@ -114,54 +101,38 @@ forward_free(struct api *api)
 
 /* --- what a call is about ---- */
 
-struct subject {
-    const struct forward_method *method;
-    const void *request;            /* that the fields of the method are of */
-    const struct domain *domain;    /* until the next yield */
-    const struct task_token *token; /* if the method has one */
-};
+static const struct forward_method *
+method_of(struct rpc_call *call)
+{
+    return &api_of(call)->forward[rpc_index(call)];
+}
 
 /* False: it could not be sent on; its handler says what is wrong. */
 static bool
-find_subject(struct rpc_call *call, struct subject *subject)
+find_subject(struct rpc_call *call, struct call_subject *subject)
 {
-    const struct forward_method *method = &api_of(call)->forward[rpc_index(call)];
-    const struct domains *domains = api_of(call)->options.domains;
-    check(method->reach != REACH_NEVER); /* so it has one of the two fields that name a domain */
-    *subject = (struct subject){.method = method, .request = call->request};
-    if (method->inner != NULL)
-        subject->request = *(void *const *)value_at(call->request, method->inner);
-    if (subject->request == NULL)
-        return false;
-    if (method->token != NULL) {
-        const ProtobufCBinaryData *bytes = value_at(subject->request, method->token);
-        if (token_of_call(call, *bytes, &subject->token) != NULL)
-            return false;
-        subject->domain = domains_find_id(domains, subject->token->domain_id);
-    } else {
-        subject->domain = domains_find_name(
-            domains, *(const char *const *)value_at(subject->request, method->domain));
-    }
-    return subject->domain != NULL && subject->domain->record->domain->is_global_domain;
+    check(rpc_method(call)->reach != REACH_NEVER); /* so something in it names a domain */
+    return subject_find(call, subject) && subject->domain->record->domain->is_global_domain;
 }
 
 /* Does the policy let calls like this one go on? `active`: the cluster that would get it; NULL: not
  * known. */
 static bool
-is_in_reach(struct rpc_call *call, const struct subject *subject, const char *active)
+is_in_reach(struct rpc_call *call, const struct call_subject *subject, const char *active)
 {
     const struct forward_options *options = &api_of(call)->options.forward;
-    const struct forward_method *method = subject->method;
+    const struct forward_method *method = method_of(call);
+    enum forward_reach reach = rpc_method(call)->reach;
     bool is_v2 =
         options->policy == FORWARD_SELECTED_APIS_V2 || options->policy == FORWARD_ALL_APIS_V2;
     bool is_all = options->policy == FORWARD_ALL_APIS || options->policy == FORWARD_ALL_APIS_V2;
     bool has_target = options->target != NULL && options->target[0] != '\0';
-    if (method->reach == REACH_SELECTED || (method->reach == REACH_SELECTED_V2 && is_v2))
+    if (reach == REACH_SELECTED || (reach == REACH_SELECTED_V2 && is_v2))
         return true;
     if (is_all && (!has_target || (active != NULL && strcmp(options->target, active) == 0)))
         return true;
     bool is_strong = method->level != NULL &&
-                     *(const int *)value_at(subject->request, method->level) == (int)STRONG;
+                     *(const int *)value_at(subject->said.request, method->level) == (int)STRONG;
     return is_strong || api_caller_forwards(call);
 }
 
@@ -176,30 +147,22 @@ is_enabled(const struct api *api, const struct domain *domain)
 /* --- where it is active ---- */
 
 static struct run_key
-subject_run(const struct subject *subject)
+subject_run(const struct rpc_call *call, const struct call_subject *subject)
 {
-    const struct forward_method *method = subject->method;
     struct run_key key = {.domain_id = subject->domain->id, .workflow_id = "", .run_id = ""};
-    if (method->token != NULL) {
-        key.workflow_id = subject->token->workflow_id;
-        key.run_id = subject->token->run_id;
-    } else if (method->workflow_id != NULL) {
-        key.workflow_id = *(const char *const *)value_at(subject->request, method->workflow_id);
-    } else if (method->execution != NULL) {
-        const API(WorkflowExecution) *execution =
-            *(void *const *)value_at(subject->request, method->execution);
-        key.workflow_id = execution == NULL ? "" : execution->workflow_id;
-        key.run_id = execution == NULL ? "" : execution->run_id;
+    if (subject->token != NULL || rpc_method(call)->owner == OWNER_WORKFLOW) {
+        key.workflow_id = subject->workflow_id;
+        key.run_id = subject->run_id;
     }
     return key;
 }
 
 /* What the start of the call belongs to. */
 static struct run_home
-wanted_home(const struct subject *subject)
+wanted_home(const struct forward_method *method, const struct call_subject *subject)
 {
     const API(ActiveClusterSelectionPolicy) *policy =
-        *(void *const *)value_at(subject->request, subject->method->policy);
+        *(void *const *)value_at(subject->said.request, method->policy);
     struct cluster_attribute attribute = cluster_attribute_of(policy);
     return (struct run_home){attribute.scope, attribute.name, -1, false};
 }
@@ -207,22 +170,23 @@ wanted_home(const struct subject *subject)
 static bool
 is_plain_start(const struct forward_method *method)
 {
-    return method->policy != NULL && method->inner == NULL;
+    return method->policy != NULL && !method->is_carried;
 }
 
 /* What the workflow of the call belongs to: what a start asks for, or what the run was started
  * with. A signal with start asks the open run first (G-050). False: it cannot be known. Yields. */
 static bool
-find_home(struct rpc_call *call, const struct subject *subject, struct run_home *home)
+find_home(struct rpc_call *call, const struct call_subject *subject, struct run_home *home)
 {
-    bool may_start = subject->method->policy != NULL;
+    const struct forward_method *method = method_of(call);
+    bool may_start = method->policy != NULL;
     struct run_home wanted = {.last_version = -1};
     if (may_start)
-        wanted = wanted_home(subject);
+        wanted = wanted_home(method, subject);
     *home = wanted;
-    if (is_plain_start(subject->method))
+    if (is_plain_start(method))
         return true;
-    struct run_key key = subject_run(subject);
+    struct run_key key = subject_run(call, subject);
     if (key.workflow_id[0] == '\0')
         return false;
     key.domain_id = arena_text(call->arena, key.domain_id);
@@ -247,16 +211,16 @@ lookup_name(const struct forward_method *method)
 /* Fills what the call is about. Yields if the workflows of its domain are active in several
  * clusters, and the subject's domain is gone then. */
 static void
-find_active(struct rpc_call *call, const struct subject *subject, struct hold_subject *found)
+find_active(struct rpc_call *call, const struct call_subject *subject, struct hold_subject *found)
 {
     const struct api *api = api_of(call);
     *found = (struct hold_subject){.domain_id = arena_text(call->arena, subject->domain->id),
                                    .domain_name = arena_text(call->arena, subject->domain->name),
-                                   .workflow_id = subject_run(subject).workflow_id,
+                                   .workflow_id = subject_run(call, subject).workflow_id,
                                    .status = ACTIVE_UNKNOWN_ATTRIBUTE,
                                    .cluster_name = ""};
     struct home_lookup lookup =
-        home_lookup_begin(call, subject->domain, lookup_name(subject->method));
+        home_lookup_begin(call, subject->domain, lookup_name(method_of(call)));
     struct run_home home = {.last_version = -1};
     found->is_unknown = lookup.is_active_active && !find_home(call, subject, &home);
     found->attribute = (struct cluster_attribute){home.scope, home.name};
@@ -279,7 +243,7 @@ find_active(struct rpc_call *call, const struct subject *subject, struct hold_su
 bool
 forward_find_subject(struct rpc_call *call, struct hold_subject *found)
 {
-    struct subject subject;
+    struct call_subject subject;
     if (!find_subject(call, &subject))
         return false;
     find_active(call, &subject, found);
@@ -361,7 +325,7 @@ serve_outside(struct rpc_call *call, const struct call_handling *call_handling,
 /* May the call go on, as far as its policy is concerned? A call that would be held is sent on
  * whatever the policy says: `is_forced`. */
 static bool
-may_forward(const struct rpc_call *call, const struct subject *subject, bool *is_forced)
+may_forward(const struct rpc_call *call, const struct call_subject *subject, bool *is_forced)
 {
     const struct api *api = api_of(call);
     *is_forced = rpc_method(call)->holding == HELD && hold_is_enabled(api, subject->domain) &&
@@ -382,7 +346,7 @@ call_remote(struct rpc_call *call, const struct call_handling *call_handling, co
 }
 
 static struct error *
-serve(struct rpc_call *call, const struct subject *subject, const struct hold_subject *known,
+serve(struct rpc_call *call, const struct call_subject *subject, const struct hold_subject *known,
       const struct call_handling *call_handling, const char **redirect)
 {
     const char *here = api_of(call)->options.group->current->name;
@@ -409,7 +373,7 @@ struct error *
 forward_serve(struct rpc_call *call, const struct hold_subject *known,
               const struct call_handling *call_handling, const char **redirect)
 {
-    struct subject subject;
+    struct call_subject subject;
     *redirect = NULL;
     return find_subject(call, &subject) ? serve(call, &subject, known, call_handling, redirect)
                                         : call_handling->handle(call);
@@ -419,7 +383,7 @@ struct error *
 forward_follow(struct rpc_call *call, const struct call_handling *call_handling,
                const char *redirect)
 {
-    struct subject subject;
+    struct call_subject subject;
     probe("call_forwarded_again");
     if (!find_subject(call, &subject))
         return call_handling->handle(call);
@@ -428,9 +392,9 @@ forward_follow(struct rpc_call *call, const struct call_handling *call_handling,
 }
 
 static struct hold_hints
-hints_of(const struct rpc_call *call, const struct subject *subject)
+hints_of(const struct rpc_call *call, const struct call_subject *subject)
 {
-    struct run_key key = subject_run(subject);
+    struct run_key key = subject_run(call, subject);
     bool is_forced;
     return (struct hold_hints){.may_drain = hold_is_draining(subject->domain),
                                .may_forward = may_forward(call, subject, &is_forced),
@@ -442,7 +406,6 @@ struct error *
 api_serve(struct rpc_call *call, struct error *(*handle)(struct rpc_call *call))
 {
     const struct api *api = api_of(call);
-    const struct forward_method *method = &api->forward[rpc_index(call)];
     struct call_handling call_handling = {handle, call->arrival.bytes};
     bool has_entity = false;
     struct error *refusal = entity_policy(call, &has_entity);
@@ -450,8 +413,8 @@ api_serve(struct rpc_call *call, struct error *(*handle)(struct rpc_call *call))
         return refusal;
     if (home_choose(call) || has_entity)
         call_handling.message = message_encode(call->arena, call->request);
-    struct subject subject;
-    if (method->reach == REACH_NEVER || !find_subject(call, &subject))
+    struct call_subject subject;
+    if (rpc_method(call)->reach == REACH_NEVER || !find_subject(call, &subject))
         return handle(call);
     if (rpc_method(call)->holding == HELD && hold_is_enabled(api, subject.domain)) {
         struct hold_hints hints = hints_of(call, &subject);

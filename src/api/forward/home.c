@@ -6,6 +6,7 @@
  * So a call that another cluster has sent on is left as it is. */
 #include "api/forward/home.h"
 
+#include "api/call/subject.h"
 #include "base/metrics.h"
 #include "engine/engine.h"
 #include "fiber/clock.h"
@@ -14,30 +15,11 @@
 
 /* --- what a start belongs to ---- */
 
-/* The start in a request; NULL: there is none. */
-static API(StartWorkflowExecutionRequest) *
-find_start(const ProtobufCMessage *request)
-{
-    const ProtobufCMessageDescriptor *type = request->descriptor;
-    if (type == API_TYPE(start_workflow_execution_async_request))
-        return ((const API(StartWorkflowExecutionAsyncRequest) *)request)->request;
-    if (type == API_TYPE(signal_with_start_workflow_execution_async_request)) {
-        const API(SignalWithStartWorkflowExecutionRequest) *inner =
-            ((const API(SignalWithStartWorkflowExecutionAsyncRequest) *)request)->request;
-        return inner == NULL ? NULL : inner->start_request;
-    }
-    if (type == API_TYPE(signal_with_start_workflow_execution_request))
-        return ((const API(SignalWithStartWorkflowExecutionRequest) *)request)->start_request;
-    return type == API_TYPE(start_workflow_execution_request)
-               ? (API(StartWorkflowExecutionRequest) *)request
-               : NULL;
-}
-
 bool
 home_choose(struct rpc_call *call)
 {
     const struct api_options *options = &api_of(call)->options;
-    API(StartWorkflowExecutionRequest) *start = find_start(call->request);
+    API(StartWorkflowExecutionRequest) *start = subject_start(call);
 #ifdef CADENZA_FAULT_region_substituted
     if (start == NULL ||
         (!api_is_forwarded(call) && start->active_cluster_selection_policy != NULL))

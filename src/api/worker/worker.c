@@ -2,6 +2,7 @@
  * activity.c. */
 #include "api/worker/worker.h"
 
+#include "api/call/subject.h"
 #include "api/call/tokens.h"
 #include "api/entity/entity.h"
 #include "api/worker/decision.h"
@@ -24,25 +25,11 @@ set_domain(struct rpc_call *call, struct target *target)
 }
 
 struct error *
-token_of_call(struct rpc_call *call, ProtobufCBinaryData bytes, const struct task_token **token)
-{
-    if (call->noted == NULL) {
-        struct task_token *fresh = arena_make(call->arena, struct task_token);
-        struct error *err = task_token_read(presence_read_bytes(bytes), call->arena, fresh);
-        if (err != NULL)
-            return err;
-        call->noted = fresh;
-    }
-    *token = call->noted;
-    return NULL;
-}
-
-struct error *
 target_by_token(struct rpc_call *call, ProtobufCBinaryData bytes, const char *identity,
                 struct target *target)
 {
     const struct task_token *token = NULL;
-    struct error *err = token_of_call(call, bytes, &token);
+    struct error *err = subject_token(call, bytes, &token);
     *target = (struct target){.identity = identity};
     if (err == NULL)
         err = validate_domain_id(call, token->domain_id, &target->domain);

@@ -16,11 +16,6 @@ struct target {
     const char *identity;
 };
 
-struct task_token;
-
-/* The token that the call's request carries, read once for each call. Error: ERR_BAD_REQUEST. */
-must_use struct error *token_of_call(struct rpc_call *call, ProtobufCBinaryData bytes,
-                                     const struct task_token **token);
 /* What the token names. Errors: ERR_BAD_REQUEST, ERR_ENTITY_NOT_EXISTS (the domain). */
 must_use struct error *target_by_token(struct rpc_call *call, ProtobufCBinaryData bytes,
                                        const char *identity, struct target *target);
