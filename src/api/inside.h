@@ -5,6 +5,7 @@
 #include "api/api.h"
 #include "base/map.h"
 #include "fiber/sync.h"
+#include "route/owner.h"
 
 #define HOLD_BUCKETS 1024
 
@@ -21,6 +22,7 @@ struct api_loop {
 
 struct api {
     struct api_options options;
+    struct route_service service; /* by which its places are asked (query/) */
     atomic_bool is_draining;
     /* How many calls wait for the end of a graceful failover, have just waited, or were sent to
      * another cluster, by hash of their workflow id (forward/hold.h). */

@@ -145,6 +145,7 @@ engine_open(const struct engine_options *options, struct arena *arena, struct en
     struct engine *engine = memory_zalloc(1, sizeof *engine);
     engine->options = *options;
     engine->service.context = engine;
+    waits_init(engine);
     if (options->metrics != NULL)
         engine->reapplied = metrics_counter(
             options->metrics, "replication_reapplied",
@@ -162,20 +163,29 @@ engine_open(const struct engine_options *options, struct arena *arena, struct en
     return NULL;
 }
 
-void
-engine_close(struct engine *engine)
+/* Waits until nothing is on its way that names the engine, or a shard of it. Yields. */
+static void
+wait_for_values(struct engine *engine)
 {
-    while (atomic_load(&engine->service.on_the_way) > 0) { /* they name shards */
+    while (atomic_load(&engine->service.on_the_way) > 0) {
         struct arena *arena = arena_new(0);
         struct error *err = fiber_sleep(POLL_DELAY, arena);
         if (err != NULL)
             fiber_yield();
         arena_free(arena);
     }
+}
+
+void
+engine_close(struct engine *engine)
+{
+    wait_for_values(engine);
     struct sweep cross_tasks = {.engine = engine, .visit = stop_cross_tasks_on_loop};
     sweep_run(&cross_tasks);
     struct sweep sweep = {.engine = engine, .visit = close_on_loop};
     sweep_run(&sweep);
+    wait_for_values(engine); /* ends of waits that were lost with their shards */
+    waits_free(engine);
     memory_free(engine->shards);
     memory_free(engine);
 }

@@ -10,6 +10,7 @@ struct engine {
     struct engine_options options;
     struct route_service service; /* by which its shards are asked and told */
     struct shard **shards;        /* each used on its loop only */
+    struct waits *waits;          /* by place (waits.c) */
     struct counter *reapplied;    /* NULL without metrics */
 };
 
@@ -26,6 +27,9 @@ must_use struct error *engine_ask_done(struct engine *engine, const char *workfl
                                        struct arena *arena);
 /* The shard of a workflow id, for those who are where it lives: its own cross-workflow tasks. */
 struct shard *engine_own_shard(struct engine *engine, const char *workflow_id);
+/* Parts of engine_open and engine_close (waits.c). */
+void waits_init(struct engine *engine);
+void waits_free(struct engine *engine);
 /* For those who serve a question: the shard that was asked, on its loop. */
 struct shard *engine_served_shard(void *engine, struct owner owner);
 

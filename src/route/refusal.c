@@ -30,6 +30,6 @@ refusal_from_message(const INTERNAL(Error) * message, struct arena *arena)
 {
     struct error *err = error_new(arena, kind_of_name(message->kind), "%.*s",
                                   (int)message->message.len, (const char *)message->message.data);
-    err->detail = slice_of(message->detail.data, message->detail.len);
+    err->detail = arena_slice(arena, slice_of(message->detail.data, message->detail.len));
     return err;
 }

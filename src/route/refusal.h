@@ -8,8 +8,7 @@
 
 /* It points to the error's texts. What it wraps stays behind. */
 INTERNAL(Error) refusal_to_message(const struct error *err);
-/* In the arena; the detail stays where the message has it. A kind of a later version is
- * ERR_INTERNAL. */
+/* All of it in the arena. A kind of a later version is ERR_INTERNAL. */
 struct error *refusal_from_message(const INTERNAL(Error) * message, struct arena *arena);
 
 #endif

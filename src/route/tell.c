@@ -9,9 +9,9 @@ deliver(struct loop_message *message)
 {
     struct route_value *value = container_of(message, struct route_value, message);
     struct route_service *service = value->service;
-    check(atomic_load(&service->on_the_way) > 0);
-    atomic_fetch_sub(&service->on_the_way, 1);
     value->notice->take(service->context, value);
+    size_t before = atomic_fetch_sub(&service->on_the_way, 1); /* the service may end now */
+    check(before > 0);
 }
 
 enum urgency { MAY_BE_REFUSED, NEVER_REFUSED, NEVER_AT_ONCE };

@@ -79,6 +79,7 @@ api_new(const struct api_options *options)
 {
     struct api *api = memory_zalloc(1, sizeof *api);
     api->options = *options;
+    api->service.context = api;
     api->loop_count = loop_count();
     api->quotas = quotas_new();
     forward_init(api);

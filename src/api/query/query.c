@@ -19,6 +19,7 @@
 #include "fiber/clock.h"
 #include "fiber/probe.h"
 #include "matching/matching.h"
+#include "route/owner.h"
 #include "wire/errors.h"
 #include "wire/message.h"
 
@@ -31,16 +32,10 @@
 /* --- answers -------------------------------------------------------------------------------------
  */
 
-static struct api_loop *
-here(struct api *api)
-{
-    return &api->loops[loop_index(loop_self())];
-}
-
 struct querier *
 querier_find(struct api *api, const char *id)
 {
-    return map_get(here(api)->queriers, slice_text(id));
+    return map_get(api_here(api)->queriers, slice_text(id));
 }
 
 /* The memory of a query while it waits: here, and as a task. */
@@ -53,12 +48,9 @@ weight_of(struct slice question)
 void
 querier_check(const struct querier *querier)
 {
-    const struct shard_wait *wait = &querier->wait;
-    check(querier->owner_loop == loop_self());
-    check(!wait->is_stopping || querier->holder == HELD_BY_SHARD);
+    check(querier_find(querier->parked.api, querier->id) == querier);
+    check(querier->holder == HELD_BY_SHARD || querier->wait.run.number == 0);
     check(querier->holder != HELD_BY_WORKER || querier->query_task != NULL);
-    if (querier->holder != HELD_BY_SHARD) /* else the shard may be writing them */
-        check((wait->result == NULL) == (wait->result_arena == NULL));
 }
 
 void
@@ -66,14 +58,12 @@ querier_end(struct querier *querier)
 {
     querier_check(querier);
     check(querier->holder != HELD_BY_SHARD && querier->parked.call == NULL);
-    struct api_loop *loop = here(querier->parked.api);
+    struct api_loop *loop = api_here(querier->parked.api);
     void *removed = map_remove(loop->queriers, slice_text(querier->id));
     check(removed == querier && loop->query_bytes >= weight_of(querier->question));
     loop->query_bytes -= weight_of(querier->question);
     timer_stop(&querier->timer);
     timer_stop(&querier->poller_timer);
-    if (querier->wait.result_arena != NULL)
-        arena_free(querier->wait.result_arena);
     parked_end(&querier->parked);
 }
 
@@ -378,18 +368,17 @@ make_id(struct querier *querier)
     struct uuid uuid = uuid_new_v4();
     char text[UUID_TEXT_LENGTH + 1];
     uuid_format(&uuid, text);
-    snprintf(querier->id, sizeof querier->id, "%s-%u", text, loop_index(querier->owner_loop));
+    snprintf(querier->id, sizeof querier->id, "%s-%u", text, route_place_of(route_here()));
 }
 
 struct error *
 querier_begin(struct querier *querier, struct rpc_call *call)
 {
-    struct api_loop *loop = here(api_of(call));
+    struct api_loop *loop = api_here(api_of(call));
     if (loop->query_bytes >= QUERY_BYTES_MAX)
         return errors_service_busy(call->arena, "", "Too many queries wait for an answer.");
     querier->parked.api = api_of(call);
     querier->parked.hurry = hurry;
-    querier->owner_loop = loop_self();
     int64_t now = clock_monotonic(), latest = call->arrival.deadline - FIRST_MARGIN;
     querier->first_deadline = latest > now + FIRST_WAIT_MIN ? latest : now + FIRST_WAIT_MIN;
     make_id(querier);

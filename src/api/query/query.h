@@ -2,39 +2,31 @@
  * way), query_wait.c (waiting at the shard), query_poller.c (is there a worker at all?) and
  * query_task.c (the worker's side).
  *
- * Everything happens on the loop of the call, but for what waits at the shard. Exactly one of three
- * holds the query at any time: a fiber, which looks at the run and decides what comes next; the
- * shard; or a worker, or matching until it finds one. */
+ * Everything happens at the place of the call, which the id of the query names. Exactly one of
+ * three holds the query at any time: a fiber, which looks at the run and decides what comes next;
+ * the shard; or a worker, or matching until it finds one. */
 #ifndef CADENZA_API_QUERY_QUERY_H
 #define CADENZA_API_QUERY_QUERY_H
 
 #include "api/inside.h"
-#include "engine/engine.h"
-#include "fiber/loop.h"
+#include "engine/waits.h"
 #include "fiber/timer.h"
 
-#define QUERY_ID_SIZE (UUID_TEXT_LENGTH + 16) /* a uuid and the number of a loop */
+#define QUERY_ID_SIZE (UUID_TEXT_LENGTH + 16) /* a uuid and the number of a place */
 
 enum querier_holder { HELD_BY_FIBER, HELD_BY_SHARD, HELD_BY_WORKER };
 
 /* What a query waits for at the shard. */
 struct shard_wait {
-    uint32_t shard;
-    bool is_stopping; /* `stop` was sent */
-    bool is_keeping;  /* for a decision to end; else for new events of the run */
-    struct loop_message begin, stop, fired, stopped; /* each on its way at most once */
-    struct run_watch watch; /* the shard's loop has it until fired or stopped */
-    struct run_query query; /* the same */
-    /* How it ended; written at the shard, read once `fired` or `stopped` has come. */
-    enum query_end end;
-    struct arena *result_arena; /* NULL: there is no result */
-    API(WorkflowQueryResult) *result;
+    struct run_wait run;              /* its number is set while the shard holds the query */
+    bool is_keeping;                  /* for a decision to end; else for new events of the run */
+    enum query_end end;               /* how it ended */
+    API(WorkflowQueryResult) *result; /* of QUERY_ANSWERED */
 };
 
 struct querier {
     struct parked parked;
     char id[QUERY_ID_SIZE]; /* its key in the loop's `queriers` */
-    struct loop *owner_loop;
     const char *domain_name;
     struct run_key key; /* once looked at: of one run */
     struct slice question;
@@ -76,12 +68,12 @@ void querier_end(struct querier *querier);
 
 /* --- query_wait.c ---- */
 
-/* Prepares its messages; once. */
+/* Once. */
 void shard_wait_init(struct querier *querier);
 /* Gives it to the shard until `until`; false: too many messages are on their way there.
  * `is_keeping`: until a decision ends; else until the run has new events. */
 must_use bool shard_wait_begin(struct querier *querier, bool is_keeping, int64_t until);
-/* Asks the shard to give it back; it comes by a message. */
+/* Takes it back from the shard: a fiber holds it. */
 void shard_wait_stop(struct querier *querier);
 
 /* --- query_poller.c ---- */

@@ -2,83 +2,163 @@
  * RespondQueryTaskCompleted with the answer.
  *
  * Nothing is recorded when a worker gets a query. Before that the querier is looked for, by the id
- * that the query carries, on the loop that is part of the id: a worker should not work for a caller
- * that has gone. A query whose worker has gone before it got it goes back to its list. */
+ * that the query carries, at the place that is part of the id: a worker should not work for a
+ * caller that has gone. A query whose worker has gone before it got it goes back to its list. */
 #include "api/call/tokens.h"
 #include "api/call/validate.h"
 #include "api/query/query.h"
 #include "api/worker/poll.h"
 #include "base/check.h"
 #include "base/text.h"
+#include "cadenza/internal/v1/watch.pb-c.h"
 #include "fiber/probe.h"
+#include "route/ask.h"
+#include "route/refusal.h"
 #include "wire/errors.h"
 #include "wire/message.h"
 #include "wire/presence.h"
 
 /* --- to the querier ---- */
 
-/* What the loop of a querier is asked to do. */
-struct querier_call {
+/* A querier, as a worker's call names it. */
+struct querier_path {
     struct api *api;
     const char *id;
     const char *domain_id;
-    const API(WorkflowQueryResult) *result; /* NULL: see `failure` */
-    const struct error *failure; /* NULL, and no result: only whether it is there is asked */
-    const struct caller *worker; /* the worker that answers; with a result only */
-    bool is_there;
 };
 
-/* The loop that an id names; NULL: it is not one of ours. */
-static struct loop *
-owner_loop_of(const char *id)
+/* The querier that waits here; NULL: it has ended, or none of ours was meant. */
+static struct querier *
+find_here(struct api *api, const char *id, const char *domain_id)
 {
-    const char *dash = strrchr(id, '-');
-    int64_t index;
-    if (dash == NULL ||
-        !text_parse_int64(slice_text(dash + 1), 0, (int64_t)loop_count() - 1, &index))
-        return NULL;
-    return loop_at((unsigned)index);
+    struct querier *querier = querier_find(api, id);
+    bool is_there = querier != NULL && querier->query_task != NULL &&
+                    querier->parked.call != NULL && strcmp(querier->key.domain_id, domain_id) == 0;
+    return is_there ? querier : NULL;
+}
+
+static struct error *
+serve_find(void *context, struct owner owner, const void *asked, struct arena *arena, void *result)
+{
+    const INTERNAL(FindQuery) *request = asked;
+    INTERNAL(FoundQuery) *answer = result;
+    answer->is_there = find_here(context, request->query_id, request->domain_id) != NULL;
+    return NULL;
 }
 
 /* Ends the query with what a worker found. The shard does not hold it: a worker does, or the fiber
  * that is just giving it to one. */
 static void
-notify_querier(struct querier *querier, const struct querier_call *call)
+end_querier(struct querier *querier, const INTERNAL(EndQuery) * request)
 {
     struct arena *arena = querier->parked.arena;
+    struct caller worker = {.name = request->worker_name,
+                            .feature_version = request->worker_feature_version,
+                            .library_version = request->worker_library_version};
+    struct error *err = NULL;
     querier_check(querier);
-    check(call->result == NULL || call->failure == NULL);
-    check((call->result == NULL) == (call->worker == NULL));
-    struct error *err = error_copy(arena, call->failure);
+    if (request->result == NULL)
+        err = request->failure == NULL ? error_new(arena, ERR_INTERNAL, "no result")
+                                       : refusal_from_message(request->failure, arena);
     if (err == NULL && querier->is_strong)
-        err = caller_check_strong_queries(call->worker, arena);
+        err = caller_check_strong_queries(&worker, arena);
     if (err != NULL)
         querier_fail(querier, err);
     else
-        querier_answer(querier, call->result);
+        querier_answer(querier, request->result);
     if (querier->holder == HELD_BY_WORKER) /* else its fiber ends it */
         querier_end(querier);
 }
 
-static void
-call_on_loop(void *argument)
+static struct error *
+serve_end(void *context, struct owner owner, const void *asked, struct arena *arena, void *result)
 {
-    struct querier_call *call = argument;
-    struct querier *querier = querier_find(call->api, call->id);
-    call->is_there = querier != NULL && querier->query_task != NULL &&
-                     querier->parked.call != NULL &&
-                     strcmp(querier->key.domain_id, call->domain_id) == 0;
-    if (call->is_there && (call->result != NULL || call->failure != NULL))
-        notify_querier(querier, call);
+    const INTERNAL(EndQuery) *request = asked;
+    INTERNAL(FoundQuery) *answer = result;
+    struct querier *querier = find_here(context, request->query_id, request->domain_id);
+    answer->is_there = querier != NULL;
+    if (querier != NULL)
+        end_querier(querier, request);
+    return NULL;
 }
 
-/* Yields. Error: ERR_BUSY, it was not reached. */
-static struct error *
-call_querier(struct querier_call *call, struct arena *arena)
+/* It only looks. Not answered: the poll that found the query gives it back to its list. */
+static const struct route_question query_find = {
+    .name = "query.find",
+    .request = INTERNAL_TYPE(find_query),
+    .answer = INTERNAL_TYPE(found_query),
+    .serve = serve_find,
+    .may_come_twice = true,
+};
+/* A second one finds the query ended, and its worker would be told so. Not answered: the worker
+ * hears ERR_UNAVAILABLE and tries again; the caller of the query has its answer, or gets it then.
+ */
+static const struct route_question query_end = {
+    .name = "query.end",
+    .request = INTERNAL_TYPE(end_query),
+    .answer = INTERNAL_TYPE(found_query),
+    .serve = serve_end,
+};
+
+/* The place that an id names. False: it is not one of ours. */
+static bool
+find_place(const char *id, struct owner *place)
 {
-    struct loop *owner_loop = owner_loop_of(call->id);
-    call->is_there = false;
-    return owner_loop == NULL ? NULL : loop_call(owner_loop, call_on_loop, call, arena);
+    const char *dash = strrchr(id, '-');
+    int64_t index, most = (int64_t)route_place_count() - 1;
+    if (dash == NULL || !text_parse_int64(slice_text(dash + 1), 0, most, &index))
+        return false;
+    *place = owner_at_place((unsigned)index);
+    return true;
+}
+
+/* Asks where the query waits. Yields. Error: ERR_BUSY, ERR_UNAVAILABLE, it was not reached. */
+static struct error *
+ask_querier(const struct querier_path *path, const struct route_question *question,
+            const void *request, struct arena *arena, bool *is_there)
+{
+    struct owner place;
+    INTERNAL(FoundQuery) answer = INTERNAL_VALUE(FOUND_QUERY__INIT);
+    *is_there = false;
+    if (!find_place(path->id, &place))
+        return NULL;
+    struct error *err = route_ask(place, &path->api->service, question, request, arena, &answer);
+    *is_there = answer.is_there;
+    return err;
+}
+
+static struct error *
+find_querier(const struct querier_path *path, struct arena *arena, bool *is_there)
+{
+    INTERNAL(FindQuery) request = INTERNAL_VALUE(FIND_QUERY__INIT);
+    request.query_id = (char *)path->id;
+    request.domain_id = (char *)path->domain_id;
+    return ask_querier(path, &query_find, &request, arena, is_there);
+}
+
+static INTERNAL(EndQuery) end_request(const struct querier_path *path)
+{
+    INTERNAL(EndQuery) request = INTERNAL_VALUE(END_QUERY__INIT);
+    request.query_id = (char *)path->id;
+    request.domain_id = (char *)path->domain_id;
+    return request;
+}
+
+/* A worker has answered. Errors also: ERR_ENTITY_NOT_EXISTS, nobody waits for it any more. */
+static struct error *
+answer_querier(const struct querier_path *path, const API(WorkflowQueryResult) *result,
+               const struct caller *worker, struct arena *arena)
+{
+    bool is_there;
+    INTERNAL(EndQuery) request = end_request(path);
+    request.result = (API(WorkflowQueryResult) *)result;
+    request.worker_name = (char *)worker->name;
+    request.worker_feature_version = (char *)worker->feature_version;
+    request.worker_library_version = (char *)worker->library_version;
+    struct error *err = ask_querier(path, &query_end, &request, arena, &is_there);
+    if (err != NULL || is_there)
+        return err;
+    return errors_entity_not_exists(arena, NULL, "query task not found, or already expired");
 }
 
 /* --- a poll has found a query --------------------------------------------------------------------
@@ -136,39 +216,32 @@ give_back(struct parked_poll *waiting)
 
 /* The query cannot be shown to any worker: its caller gets the error, and the poll waits on. */
 static void
-give_up(struct parked_poll *waiting, struct querier_call *querier, const struct error *failure)
+give_up(struct parked_poll *waiting, const struct querier_path *path, const struct error *failure)
 {
+    bool is_there;
     probe("query_cannot_be_shown");
-    querier->failure = failure;
-    struct error *err = call_querier(querier, waiting->parked.arena);
+    INTERNAL(Error) message = refusal_to_message(failure);
+    INTERNAL(EndQuery) request = end_request(path);
+    request.failure = &message;
+    struct error *err = ask_querier(path, &query_end, &request, waiting->parked.arena, &is_there);
     if (err != NULL) /* it will time out */
         probe("query_failure_not_sent");
     poll_again(waiting);
 }
 
-void
-poll_show_query(struct parked_poll *waiting)
+/* The querier is there: the poll is answered with its query. */
+static void
+show_to_worker(struct parked_poll *waiting, const struct querier_path *path)
 {
     struct parked *parked = &waiting->parked;
-    const struct task *task = waiting->poll.task;
-    struct querier_call querier = {
-        .api = parked->api, .id = task->query_id, .domain_id = task->run_domain_id};
-    check(task_is_query(task) && !waiting->is_in_matching);
-    struct error *err = call_querier(&querier, parked->arena);
-    if (err == NULL && !querier.is_there) {
-        probe("query_of_nobody");
-        poll_again(waiting);
-        return;
-    }
     API(PollForDecisionTaskResponse) *response =
         message_new(parked->arena, API_TYPE(poll_for_decision_task_response));
     struct pieces history;
-    if (err == NULL)
-        err = show(waiting, response, &history);
+    struct error *err = show(waiting, response, &history);
     if (parked->call == NULL || (err != NULL && may_be_shown_again(err))) {
         give_back(waiting);
     } else if (err != NULL) {
-        give_up(waiting, &querier, err);
+        give_up(waiting, path, err);
     } else {
         response->backlog_count_hint = waiting->poll.backlog;
         response->auto_config_hint = poll_hint(waiting, parked->arena);
@@ -176,6 +249,26 @@ poll_show_query(struct parked_poll *waiting)
         parked->call->pieces = history.list.items;
         parked->call->piece_count = history.list.count;
         poll_end(waiting, NULL);
+    }
+}
+
+void
+poll_show_query(struct parked_poll *waiting)
+{
+    struct parked *parked = &waiting->parked;
+    const struct task *task = waiting->poll.task;
+    struct querier_path path = {
+        .api = parked->api, .id = task->query_id, .domain_id = task->run_domain_id};
+    bool is_there;
+    check(task_is_query(task) && !waiting->is_in_matching);
+    struct error *err = find_querier(&path, parked->arena, &is_there);
+    if (err != NULL) { /* not reached: it may be there */
+        give_back(waiting);
+    } else if (!is_there) {
+        probe("query_of_nobody");
+        poll_again(waiting);
+    } else {
+        show_to_worker(waiting, &path);
     }
 }
 
@@ -212,15 +305,9 @@ api_complete_query(struct rpc_call *call)
         return err;
     struct limits limits = {api_of(call)->options.dynamic, domain.name, call->arena};
     struct caller worker = api_caller(call);
-    struct querier_call querier = {.api = api_of(call),
-                                   .id = token.query_id,
-                                   .domain_id = token.domain_id,
-                                   .result = fitting_result(&limits, request->result),
-                                   .worker = &worker};
-    err = call_querier(&querier, call->arena);
-    if (err != NULL || querier.is_there)
-        return err;
-    return errors_entity_not_exists(call->arena, NULL, "query task not found, or already expired");
+    struct querier_path path = {
+        .api = api_of(call), .id = token.query_id, .domain_id = token.domain_id};
+    return answer_querier(&path, fitting_result(&limits, request->result), &worker, call->arena);
 }
 
 struct error *
@@ -228,14 +315,9 @@ api_answer_query(struct api *api, const struct task *query, const API(WorkflowQu
                  struct arena *arena)
 {
     check(task_is_query(query) && result != NULL);
-    static const struct caller self = {.name = "uber-go", .feature_version = "1.7.0"};
-    struct querier_call querier = {.api = api,
-                                   .id = query->query_id,
-                                   .domain_id = query->run_domain_id,
-                                   .result = result,
-                                   .worker = &self};
-    struct error *err = call_querier(&querier, arena);
-    if (err != NULL || querier.is_there)
-        return err;
-    return errors_entity_not_exists(arena, NULL, "query task not found, or already expired");
+    static const struct caller self = {
+        .name = "uber-go", .feature_version = "1.7.0", .library_version = ""};
+    struct querier_path path = {
+        .api = api, .id = query->query_id, .domain_id = query->run_domain_id};
+    return answer_querier(&path, result, &self, arena);
 }

@@ -405,7 +405,7 @@ void shard_unwatch(struct shard *shard, struct run_watch *watch);
 /* --- queries that wait for a decision
  * ------------------------------------------------------------- */
 
-/* How the wait of a query ended. */
+/* How the wait of a query ended. Numbers stay: they go from host to host. */
 enum query_end {
     QUERY_FREE,     /* nothing keeps it any more, or the shard was lost: look at the run again */
     QUERY_ANSWERED, /* with the decision that it rode on; the step is durable */
