@@ -14,7 +14,7 @@
 
 /* What belongs to one place. */
 struct waits {
-    struct map64 *asked; /* number → struct run_wait, of those who wait here */
+    struct map64 *asked; /* number → struct run_waiter, of those who wait here */
     struct map64 *kept;  /* number → struct wait_value, of shards that live here */
     /* Of the last wait. It begins anywhere: one of another process is not mistaken for it. */
     uint64_t number;
@@ -161,13 +161,13 @@ take_stop(void *context, struct route_value *value)
  */
 
 static struct owner
-owner_of(const struct run_wait *wait)
+owner_of(const struct run_waiter *wait)
 {
     return owner_of_shard(engine_shard_of(wait->engine, wait->what.key.workflow_id));
 }
 
 static bool
-ask(struct run_wait *wait)
+ask(struct run_waiter *wait)
 {
     struct wait_value *asked = wait_value_new(&wait->what);
     asked->place = route_place_of(route_here());
@@ -182,7 +182,7 @@ ask(struct run_wait *wait)
 static void
 renew(struct timer *timer)
 {
-    struct run_wait *wait = container_of(timer, struct run_wait, renewal);
+    struct run_waiter *wait = container_of(timer, struct run_waiter, renewal);
     if (!ask(wait))
         probe("wait_not_renewed"); /* the next time */
     timer_start(&wait->renewal, clock_monotonic() + RENEWAL);
@@ -190,9 +190,9 @@ renew(struct timer *timer)
 
 /* It does not wait any more. */
 static void
-end_here(struct run_wait *wait)
+end_here(struct run_waiter *wait)
 {
-    struct run_wait *removed = map64_remove(waits_here(wait->engine)->asked, wait->number);
+    struct run_waiter *removed = map64_remove(waits_here(wait->engine)->asked, wait->number);
     check(removed == wait);
     wait->number = 0;
     timer_stop(&wait->renewal);
@@ -202,7 +202,7 @@ static void
 take_end(void *context, struct route_value *value)
 {
     struct wait_end_value *ended = container_of(value, struct wait_end_value, value);
-    struct run_wait *wait = map64_get(waits_here(context)->asked, ended->number);
+    struct run_waiter *wait = map64_get(waits_here(context)->asked, ended->number);
     if (wait != NULL) {
         end_here(wait);
         wait->ended(wait, ended->end, ended->result);
@@ -211,15 +211,15 @@ take_end(void *context, struct route_value *value)
 }
 
 void
-engine_wait_init(struct run_wait *wait, struct engine *engine,
-                 void (*ended)(struct run_wait *wait, enum query_end end, struct slice result))
+engine_wait_init(struct run_waiter *wait, struct engine *engine,
+                 void (*ended)(struct run_waiter *wait, enum query_end end, struct slice result))
 {
-    *wait = (struct run_wait){.ended = ended, .engine = engine};
+    *wait = (struct run_waiter){.ended = ended, .engine = engine};
     timer_init(&wait->renewal, renew);
 }
 
 bool
-engine_wait_begin(struct run_wait *wait, const struct run_wait_for *what)
+engine_wait_begin(struct run_waiter *wait, const struct run_wait_for *what)
 {
     struct waits *waits = waits_here(wait->engine);
     check(wait->number == 0 && what->key.run_id[0] != '\0');
@@ -237,7 +237,7 @@ engine_wait_begin(struct run_wait *wait, const struct run_wait_for *what)
 }
 
 void
-engine_wait_stop(struct run_wait *wait)
+engine_wait_stop(struct run_waiter *wait)
 {
     if (wait->number == 0)
         return;

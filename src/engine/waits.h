@@ -1,6 +1,6 @@
 /* waits.h - waiting for news of a run, from any place, without a fiber.
  *
- * Who waits has a record with a struct run_wait in it, which its place keeps in a table under a
+ * What waits has a record with a struct run_waiter in it, which its place keeps in a table under a
  * number. The shard of the run has a record of its own, made of the value that came. Three values
  * go between them, each naming the number:
  *
@@ -27,11 +27,11 @@ struct run_wait_for {
 };
 
 /* A wait, on the loop where it was begun. */
-struct run_wait {
+struct run_waiter {
     /* The wait has ended, not by engine_wait_stop. `result`: of QUERY_ANSWERED, a
      * WorkflowQueryResult as bytes, until this returns. Called on the loop's stack, never before
      * engine_wait_begin has returned; no yield. */
-    void (*ended)(struct run_wait *wait, enum query_end end, struct slice result);
+    void (*ended)(struct run_waiter *wait, enum query_end end, struct slice result);
     /* The engine's. */
     struct engine *engine;
     struct run_wait_for what;
@@ -40,12 +40,12 @@ struct run_wait {
 };
 
 /* Once, before the first wait of a record. */
-void engine_wait_init(struct run_wait *wait, struct engine *engine,
-                      void (*ended)(struct run_wait *wait, enum query_end end,
+void engine_wait_init(struct run_waiter *wait, struct engine *engine,
+                      void (*ended)(struct run_waiter *wait, enum query_end end,
                                     struct slice result));
 /* Begins to wait. False: too much is on its way to the shard. No yield. */
-must_use bool engine_wait_begin(struct run_wait *wait, const struct run_wait_for *what);
+must_use bool engine_wait_begin(struct run_waiter *wait, const struct run_wait_for *what);
 /* Waits no more: `ended` is not called. Harmless if it does not wait. No yield. */
-void engine_wait_stop(struct run_wait *wait);
+void engine_wait_stop(struct run_waiter *wait);
 
 #endif

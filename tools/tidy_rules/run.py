@@ -8,6 +8,7 @@ from .tree import RATCHET, Tree
 CHECKS = [
     law_rules.check_includes,
     law_rules.check_calls,
+    law_rules.check_loops,
     law_rules.check_globals,
     law_rules.check_faults,
     shape_rules.check_functions,
@@ -31,7 +32,7 @@ CHECKS = [
     word_rules.check_catalogue,
 ]
 RULES = (
-    "text layers libraries unsafe-calls banned-calls globals faults function-length nesting "
+    "text layers libraries unsafe-calls banned-calls loops globals faults function-length nesting "
     "file-length guards file-comment prototypes columns format whitespace tabs unfinished "
     "private-paths file-size readmes links tags words english catalogue ratchet").split()
 

@@ -11,7 +11,7 @@
 struct api_loop *
 api_here(struct api *api)
 {
-    unsigned index = loop_index(loop_self());
+    unsigned index = route_place_of(route_here());
     check(index < api->loop_count);
     return &api->loops[index];
 }
@@ -80,7 +80,7 @@ api_new(const struct api_options *options)
     struct api *api = memory_zalloc(1, sizeof *api);
     api->options = *options;
     api->service.context = api;
-    api->loop_count = loop_count();
+    api->loop_count = route_place_count();
     api->quotas = quotas_new();
     forward_init(api);
     api->loops = memory_zalloc(api->loop_count, sizeof *api->loops);

@@ -1,6 +1,6 @@
 /* history_wait.c - readers of history that wait for new events, as records. See history.h.
  *
- * A record waits by a run_wait (engine/waits.h); when that ends, or the reader's time, a fiber
+ * A record waits by a run_waiter (engine/waits.h); when that ends, or the reader's time, a fiber
  * looks at the run again and answers, or waits on. */
 #include "api/history/history.h"
 #include "base/check.h"
@@ -16,7 +16,7 @@ struct history_wait {
     struct parked parked;
     struct history_question question; /* in the arena */
     struct timer timer;
-    struct run_wait run; /* its number is set, or a fiber has the record */
+    struct run_waiter run; /* its number is set, or a fiber has the record */
 };
 
 static void proceed(void *argument);
@@ -36,7 +36,7 @@ start_proceeding(struct history_wait *wait)
 }
 
 static void
-run_has_news(struct run_wait *run, enum query_end end, struct slice result)
+run_has_news(struct run_waiter *run, enum query_end end, struct slice result)
 {
     check(end == QUERY_FREE && result.length == 0);
     start_proceeding(container_of(run, struct history_wait, run));

@@ -18,7 +18,7 @@ enum querier_holder { HELD_BY_FIBER, HELD_BY_SHARD, HELD_BY_WORKER };
 
 /* What a query waits for at the shard. */
 struct shard_wait {
-    struct run_wait run;              /* its number is set while the shard holds the query */
+    struct run_waiter run;            /* its number is set while the shard holds the query */
     bool is_keeping;                  /* for a decision to end; else for new events of the run */
     enum query_end end;               /* how it ended */
     API(WorkflowQueryResult) *result; /* of QUERY_ANSWERED */

@@ -15,7 +15,7 @@ came_back(struct querier *querier)
 }
 
 static void
-run_wait_ended(struct run_wait *run, enum query_end end, struct slice result)
+run_wait_ended(struct run_waiter *run, enum query_end end, struct slice result)
 {
     struct querier *querier = container_of(run, struct querier, wait.run);
     struct shard_wait *wait = &querier->wait;
