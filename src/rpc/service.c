@@ -221,6 +221,12 @@ rpc_subject(const struct rpc_call *call)
     return subject_read(&call->state->subject, call->request);
 }
 
+const struct subject_fields *
+rpc_subject_fields(const struct rpc_call *call)
+{
+    return &call->state->subject;
+}
+
 const char *
 rpc_method_name(const struct rpc_call *call)
 {

@@ -51,11 +51,8 @@ subject_find(struct rpc_call *call, struct call_subject *subject)
 API(StartWorkflowExecutionRequest) *
 subject_start(const struct rpc_call *call)
 {
-    struct rpc_subject said = rpc_subject(call);
-    const ProtobufCMessage *request = said.request;
-    bool is_start =
-        request != NULL && request->descriptor == API_TYPE(start_workflow_execution_request);
-    return is_start ? (API(StartWorkflowExecutionRequest) *)request : NULL;
+    bool may_start = rpc_subject_fields(call)->type == API_TYPE(start_workflow_execution_request);
+    return may_start ? (API(StartWorkflowExecutionRequest) *)rpc_subject(call).request : NULL;
 }
 
 /* --- the owner ---- */
