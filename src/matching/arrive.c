@@ -13,7 +13,7 @@ try_sync_match(struct task_list *list, struct offer *offer)
     bool is_isolated = list_is_isolated(list); /* then others may wait for others */
     if (list->poll_count == 0 || (list->waiting_count > 0 && !is_isolated))
         return false;
-    struct poll *poll = list_choose_poll(list, offer, false);
+    struct waiting_poll *poll = list_choose_poll(list, offer, false);
     if (poll == NULL || !list_has_token(list))
         return false;
     matching_count(list->loop_lists->matching->counters.success_sync, 1);
@@ -128,18 +128,23 @@ list_finish(struct task_list *list, struct offer *offer)
 static void
 poll_expired(struct timer *timer)
 {
-    struct poll *poll = container_of(timer, struct poll, timer);
-    struct task_list *list = poll->owner;
+    struct waiting_poll *poll = container_of(timer, struct waiting_poll, timer);
+    struct task_list *list = poll->list;
+    if (waiting_poll_is_reserved(poll)) {
+        probe("reservation_overdue");
+        reservation_release(poll);
+        return;
+    }
     check(poll->is_parked);
     list->polled = clock_monotonic();
     matching_count(list->loop_lists->matching->counters.timeouts, 1);
-    poll_send_back(poll, POLL_EMPTY);
+    waiting_poll_send_back(list->loop_lists->matching, poll, POLL_EMPTY);
     member_changed(list);
     task_list_check(list);
 }
 
 static int64_t
-poll_deadline(const struct task_list *list, const struct poll *poll)
+poll_deadline(const struct task_list *list, const struct waiting_poll *poll)
 {
     struct dynamic_filter filter = list_filter(list);
     const struct dynamic *dynamic = list->loop_lists->matching->options.dynamic;
@@ -149,40 +154,40 @@ poll_deadline(const struct task_list *list, const struct poll *poll)
 }
 
 static void
-learn_from(struct task_list *list, const struct poll *poll)
+learn_from(struct task_list *list, const struct waiting_poll *poll)
 {
     list->used = list->polled = clock_monotonic();
     if (list->domain_name == NULL)
         list->domain_name = arena_text(list->arena, poll->domain_name);
-    if (list->kind != LIST_NORMAL && list->base_name[0] == '\0' && poll->base_list != NULL)
+    if (list->kind != LIST_NORMAL && list->base_name[0] == '\0' && poll->base_list[0] != '\0')
         list->base_name = arena_text(list->arena, poll->base_list);
-    if (poll->type == TASK_ACTIVITY && poll->rate_per_second >= 0)
+    if (poll->list_id.type == TASK_ACTIVITY && poll->rate_per_second >= 0)
         member_request_rate(list, poll->rate_per_second);
     pollers_note(list, poll);
 }
 
 void
-list_poll(struct task_list *list, struct poll *poll)
+list_take_poll(struct task_list *list, struct waiting_poll *poll)
 {
-    check(poll->type == list->type);
+    check(poll->list_id.type == list->type);
     learn_from(list, poll);
     root_refresh(list);
     poll->since = clock_monotonic();
-    poll->owner = list;
+    poll->list = list;
     poll->is_parked = true;
     list_push_back(&list->polls, &poll->node);
     list->poll_count++;
     timer_init(&poll->timer, poll_expired);
     if (list->loop_lists->is_drained) {
-        poll_send_back(poll, POLL_EMPTY);
+        waiting_poll_send_back(list->loop_lists->matching, poll, POLL_EMPTY);
         return;
     }
-    poll_start_timer(list, poll);
+    waiting_poll_start_timer(list, poll);
     list_dispatch(list);
 }
 
 void
-poll_start_timer(struct task_list *list, struct poll *poll)
+waiting_poll_start_timer(struct task_list *list, struct waiting_poll *poll)
 {
     timer_start(&poll->timer, poll_deadline(list, poll));
 }
@@ -190,10 +195,10 @@ poll_start_timer(struct task_list *list, struct poll *poll)
 /* A sticky list belongs to one worker. When its last poll is withdrawn the worker is gone: what
  * waits for it goes to the others at once. */
 void
-list_withdraw(struct task_list *list, struct poll *poll)
+list_withdraw(struct task_list *list, struct waiting_poll *poll)
 {
-    check(poll->owner == list);
-    poll_send_back(poll, POLL_WITHDRAWN);
+    check(poll->list == list);
+    waiting_poll_send_back(list->loop_lists->matching, poll, POLL_WITHDRAWN);
     probe("poll_withdrawn");
     member_changed(list);
     if (!list_is_sticky(list) || list->poll_count > 0)

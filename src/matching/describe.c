@@ -1,23 +1,14 @@
 /* describe.c - what operators see of lists. See matching.h.
  *
- * Questions go to the loop of the list and are answered there, into the arena of the asker, who
- * waits. The pollers of a divided list are those of all its partitions. */
+ * Questions go to the owner of the list, and to each place where all lists are asked for. The
+ * pollers of a divided list are those of all its partitions. */
 #include "base/check.h"
 #include "fiber/clock.h"
 #include "matching/inside.h"
+#include "route/ask.h"
 #include "wire/maps.h"
 #include "wire/message.h"
 #include "wire/presence.h"
-
-struct describe_call {
-    struct matching *matching;
-    struct list_id list_id;
-    bool has_status;
-    bool is_member; /* only pollers are wanted, and only if it is there */
-    struct arena *arena;
-    API(DescribeTaskListResponse) *response;
-    struct division division;
-};
 
 /* --- pollers ---------------------------------------------------------------------------------- */
 
@@ -40,18 +31,23 @@ is_newer(const GOOGLE(Timestamp) *one, const GOOGLE(Timestamp) *other)
 
 /* `is_first`: the answer has no pollers yet, so none can come twice. */
 static void
-describe_poller(const struct poller *poller, struct arena *arena, bool is_first,
-                API(DescribeTaskListResponse) *response)
+add_poller(API(DescribeTaskListResponse) *response, API(PollerInfo) *info, bool is_first)
+{
+    API(PollerInfo) *known = is_first ? NULL : find_poller(response, info->identity);
+    if (known == NULL)
+        response->pollers[response->n_pollers++] = info;
+    else if (is_newer(info->last_access_time, known->last_access_time))
+        *known = *info;
+}
+
+static API(PollerInfo) *
+describe_poller(const struct poller *poller, struct arena *arena)
 {
     API(PollerInfo) *info = message_new(arena, API_TYPE(poller_info));
     info->identity = arena_text(arena, poller->identity);
     info->rate_per_second = poller->rate;
     info->last_access_time = presence_make_timestamp(arena, poller->seen);
-    API(PollerInfo) *known = is_first ? NULL : find_poller(response, poller->identity);
-    if (known == NULL)
-        response->pollers[response->n_pollers++] = info;
-    else if (is_newer(info->last_access_time, known->last_access_time))
-        *known = *info;
+    return info;
 }
 
 static void
@@ -67,7 +63,7 @@ describe_pollers(struct task_list *list, struct arena *arena,
     response->pollers = pollers;
     void *value;
     while (map_next(list->pollers, &cursor, NULL, &value))
-        describe_poller(value, arena, is_first, response);
+        add_poller(response, describe_poller(value, arena), is_first);
     check(response->n_pollers <= count);
 }
 
@@ -180,90 +176,153 @@ describe_list(const struct task_list *list, struct arena *arena,
 }
 
 static void
-answer(void *argument)
+answer_reads(const struct division *division, struct arena *arena, int32_t **reads, size_t *count)
 {
-    struct describe_call *describe_call = argument;
-    struct loop_lists *loop_lists = loop_lists_of(describe_call->matching, &describe_call->list_id);
-    struct task_list *list = list_find(loop_lists, &describe_call->list_id);
-    if (list == NULL && describe_call->has_status)
-        list = list_get(loop_lists, &describe_call->list_id, LIST_NORMAL);
-    if (list == NULL)
-        return;
-    if (describe_call->has_status) {
-        list_wait_loaded(list);
-        describe_call->response->task_list_status = describe_status(list, describe_call->arena);
-    }
-    describe_pollers(list, describe_call->arena, describe_call->response);
-    if (describe_call->is_member)
-        return;
-    describe_list(list, describe_call->arena, describe_call->response);
-    root_division(list, &describe_call->division);
-    if (list->partition == 0 && list->kind == LIST_NORMAL && describe_call->division.reads > 1)
-        describe_call->response->partition_config =
-            division_message(list, &describe_call->division, describe_call->arena);
+    *reads = arena_zalloc(arena, division->reads, sizeof **reads);
+    memcpy(*reads, division->read, division->reads * sizeof **reads);
+    *count = division->reads;
 }
 
 static struct error *
-ask(struct describe_call *describe_call)
+serve_describe(void *context, struct owner owner, const void *argument, struct arena *arena,
+               void *result)
 {
-    struct loop_lists *loop_lists = loop_lists_of(describe_call->matching, &describe_call->list_id);
-    return loop_call(loop_lists_loop(loop_lists), answer, describe_call, describe_call->arena);
+    const INTERNAL(DescribeListRequest) *request = argument;
+    INTERNAL(DescribeListAnswer) *answer = result;
+    struct loop_lists *loop_lists = loop_lists_here(context);
+    struct list_id list_id = list_id_from_message(request->list);
+    API(DescribeTaskListResponse) *response =
+        message_new(arena, API_TYPE(describe_task_list_response));
+    answer->description = response;
+    struct task_list *list = list_find(loop_lists, &list_id);
+    if (list == NULL && request->has_status)
+        list = list_get(loop_lists, &list_id, LIST_NORMAL);
+    if (list == NULL)
+        return NULL;
+    if (request->has_status) {
+        list_wait_loaded(list);
+        response->task_list_status = describe_status(list, arena);
+    }
+    describe_pollers(list, arena, response);
+    if (request->is_member)
+        return NULL;
+    struct division division;
+    describe_list(list, arena, response);
+    root_division(list, &division);
+    if (list->partition != 0 || list->kind != LIST_NORMAL || division.reads <= 1)
+        return NULL;
+    response->partition_config = division_message(list, &division, arena);
+    answer_reads(&division, arena, &answer->reads, &answer->n_reads);
+    return NULL;
+}
+
+/* Only reads, and keeps the list in memory. */
+static const struct route_question describe_question = {
+    .name = "list.describe",
+    .request = INTERNAL_TYPE(describe_list_request),
+    .answer = INTERNAL_TYPE(describe_list_answer),
+    .serve = serve_describe,
+    .may_come_twice = true,
+};
+
+static struct error *
+ask(struct matching *matching, const struct list_id *list_id, bool has_status, bool is_member,
+    struct arena *arena, INTERNAL(DescribeListAnswer) * answer)
+{
+    INTERNAL(ListId) list;
+    INTERNAL(DescribeListRequest) request = INTERNAL_VALUE(DESCRIBE_LIST_REQUEST__INIT);
+    list_id_to_message(list_id, &list);
+    request.list = &list;
+    request.has_status = has_status;
+    request.is_member = is_member;
+    return route_ask(list_owner(list_id), &matching->service, &describe_question, &request, arena,
+                     answer);
+}
+
+static void
+add_pollers(API(DescribeTaskListResponse) *response, const API(DescribeTaskListResponse) *more,
+            struct arena *arena)
+{
+    size_t count = response->n_pollers + more->n_pollers;
+    API(PollerInfo) **pollers = arena_zalloc(arena, count, sizeof(void *));
+    if (response->n_pollers > 0)
+        memcpy(pollers, response->pollers, response->n_pollers * sizeof(void *));
+    bool is_first = response->n_pollers == 0;
+    response->pollers = pollers;
+    for (size_t i = 0; i < more->n_pollers; i++)
+        add_poller(response, more->pollers[i], is_first);
+    check(response->n_pollers <= count);
 }
 
 struct error *
 matching_describe(struct matching *matching, const struct list_spot *spot, bool has_status,
                   struct arena *arena, API(DescribeTaskListResponse) *response)
 {
-    struct describe_call describe_call = {
-        .matching = matching,
-        .list_id = {spot->domain_id, spot->type, spot->name.list, spot->name.partition},
-        .has_status = has_status,
-        .arena = arena,
-        .response = response};
-    struct error *err = ask(&describe_call);
-    describe_call.has_status = false;
-    describe_call.is_member = true;
-    bool is_whole = response->partition_config != NULL;
-    for (size_t i = 0; err == NULL && is_whole && i < describe_call.division.reads; i++) {
-        describe_call.list_id.partition = describe_call.division.read[i];
-        if (describe_call.list_id.partition != 0)
-            err = ask(&describe_call);
+    struct list_id list_id = {spot->domain_id, spot->type, spot->name.list, spot->name.partition};
+    INTERNAL(DescribeListAnswer) whole = INTERNAL_VALUE(DESCRIBE_LIST_ANSWER__INIT);
+    struct error *err = ask(matching, &list_id, has_status, false, arena, &whole);
+    if (err != NULL)
+        return err;
+    *response = *whole.description;
+    for (size_t i = 0; err == NULL && i < whole.n_reads; i++) {
+        INTERNAL(DescribeListAnswer) member = INTERNAL_VALUE(DESCRIBE_LIST_ANSWER__INIT);
+        list_id.partition = whole.reads[i];
+        if (list_id.partition == 0)
+            continue;
+        err = ask(matching, &list_id, false, true, arena, &member);
+        if (err == NULL)
+            add_pollers(response, member.description, arena);
     }
     return err;
 }
 
 /* --- many lists ------------------------------------------------------------------------------- */
 
-static void
-find_division(void *argument)
+static struct error *
+serve_find_division(void *context, struct owner owner, const void *argument, struct arena *arena,
+                    void *result)
 {
-    struct describe_call *describe_call = argument;
-    struct loop_lists *loop_lists = loop_lists_of(describe_call->matching, &describe_call->list_id);
-    struct task_list *list = list_get(loop_lists, &describe_call->list_id, LIST_NORMAL);
+    const INTERNAL(FindDivisionRequest) *request = argument;
+    INTERNAL(FindDivisionAnswer) *answer = result;
+    struct list_id list_id = list_id_from_message(request->list);
+    struct task_list *list = list_get(loop_lists_here(context), &list_id, LIST_NORMAL);
+    struct division division;
     list_wait_loaded(list);
-    root_division(list, &describe_call->division);
+    root_division(list, &division);
     if (list->kind != LIST_NORMAL)
-        describe_call->division.reads = 1;
+        division.reads = 1;
+    answer_reads(&division, arena, &answer->reads, &answer->n_reads);
+    return NULL;
 }
+
+/* Only reads, and keeps the list in memory. */
+static const struct route_question find_division_question = {
+    .name = "list.find_division",
+    .request = INTERNAL_TYPE(find_division_request),
+    .answer = INTERNAL_TYPE(find_division_answer),
+    .serve = serve_find_division,
+    .may_come_twice = true,
+};
 
 struct error *
 matching_list_partitions(struct matching *matching, const struct list_spot *spot,
                          struct arena *arena, API(TaskListPartitionMetadata) ***partitions,
                          size_t *count)
 {
-    struct describe_call describe_call = {
-        .matching = matching,
-        .list_id = {spot->domain_id, spot->type, spot->name.list, 0},
-        .arena = arena};
-    struct loop_lists *loop_lists = loop_lists_of(matching, &describe_call.list_id);
-    struct error *err =
-        loop_call(loop_lists_loop(loop_lists), find_division, &describe_call, arena);
+    struct list_id list_id = {spot->domain_id, spot->type, spot->name.list, 0};
+    INTERNAL(ListId) list;
+    INTERNAL(FindDivisionRequest) request = INTERNAL_VALUE(FIND_DIVISION_REQUEST__INIT);
+    INTERNAL(FindDivisionAnswer) answer = INTERNAL_VALUE(FIND_DIVISION_ANSWER__INIT);
+    list_id_to_message(&list_id, &list);
+    request.list = &list;
+    struct error *err = route_ask(list_owner(&list_id), &matching->service, &find_division_question,
+                                  &request, arena, &answer);
     if (err != NULL)
         return err;
-    *count = describe_call.division.reads;
+    *count = answer.n_reads;
     *partitions = arena_zalloc(arena, *count, sizeof(void *));
     for (size_t i = 0; i < *count; i++) {
-        struct list_name name = {spot->name.list, describe_call.division.read[i]};
+        struct list_name name = {spot->name.list, answer.reads[i]};
         API(TaskListPartitionMetadata) *response =
             message_new(arena, API_TYPE(task_list_partition_metadata));
         response->key = (char *)list_name_format(&name, arena);
@@ -275,41 +334,94 @@ matching_list_partitions(struct matching *matching, const struct list_spot *spot
 }
 
 struct describe_gathering {
-    struct loop_lists *loop_lists;
-    const char *domain_id;
-    bool has_all_kinds;
+    const INTERNAL(GatherListsRequest) * request;
     struct arena *arena;
-    struct map *lists[TASK_TYPE_COUNT]; /* name → DescribeTaskListResponse */
+    struct map *lists[TASK_TYPE_COUNT]; /* name → GatheredList */
 };
+
+static INTERNAL(GatheredList) * gathered_list(struct describe_gathering *describe_gathering,
+                                              enum task_type type, const char *name)
+{
+    struct map *lists = describe_gathering->lists[type];
+    INTERNAL(GatheredList) *gathered = map_get(lists, slice_text(name));
+    if (gathered != NULL)
+        return gathered;
+    struct arena *arena = describe_gathering->arena;
+    gathered = message_new(arena, INTERNAL_TYPE(gathered_list));
+    gathered->type = type;
+    gathered->name = arena_text(arena, name);
+    gathered->description = message_new(arena, API_TYPE(describe_task_list_response));
+    map_put(lists, slice_text(name), gathered);
+    return gathered;
+}
 
 static void
 gather_list(struct describe_gathering *describe_gathering, struct task_list *list)
 {
-    bool is_wanted = describe_gathering->has_all_kinds || list->kind == LIST_NORMAL;
-    if (!is_wanted || strcmp(list->domain_id, describe_gathering->domain_id) != 0)
+    const INTERNAL(GatherListsRequest) *request = describe_gathering->request;
+    bool is_wanted = request->has_all_kinds || list->kind == LIST_NORMAL;
+    if (!is_wanted || strcmp(list->domain_id, request->domain_id) != 0)
         return;
-    struct map *lists = describe_gathering->lists[list->type];
-    struct slice name = slice_text(list->name);
-    API(DescribeTaskListResponse) *response = map_get(lists, name);
-    if (response == NULL) {
-        response = message_new(describe_gathering->arena, API_TYPE(describe_task_list_response));
-        map_put(lists, name, response);
-    }
+    INTERNAL(GatheredList) *gathered = gathered_list(describe_gathering, list->type, list->name);
+    API(DescribeTaskListResponse) *response = gathered->description;
     describe_pollers(list, describe_gathering->arena, response);
+    gathered->has_root |= list->partition == 0;
     if (list->partition == 0 || response->task_list == NULL)
         describe_list(list, describe_gathering->arena, response);
     if (list->partition != 0)
-        response->task_list->name = arena_text(describe_gathering->arena, list->name);
+        response->task_list->name = gathered->name;
 }
 
-static void
-gather(void *argument)
+static size_t
+put_gathered(const struct map *lists, INTERNAL(GatheredList) * *out)
 {
-    struct describe_gathering *describe_gathering = argument;
+    size_t cursor = 0, count = 0;
+    void *gathered;
+    while (map_next(lists, &cursor, NULL, &gathered))
+        out[count++] = gathered;
+    return count;
+}
+
+static struct error *
+serve_gather(void *context, struct owner owner, const void *argument, struct arena *arena,
+             void *result)
+{
+    INTERNAL(GatherListsAnswer) *answer = result;
+    struct describe_gathering describe_gathering = {
+        .request = argument, .arena = arena, .lists = {map_new(), map_new()}};
     size_t cursor = 0;
     void *list;
-    while (map_next(describe_gathering->loop_lists->lists, &cursor, NULL, &list))
-        gather_list(describe_gathering, list);
+    while (map_next(loop_lists_here(context)->lists, &cursor, NULL, &list))
+        gather_list(&describe_gathering, list);
+    for (int type = 0; type < TASK_TYPE_COUNT; type++)
+        answer->n_lists += map_count(describe_gathering.lists[type]);
+    answer->lists = arena_zalloc(arena, answer->n_lists, sizeof(void *));
+    size_t count = 0;
+    for (int type = 0; type < TASK_TYPE_COUNT; type++) {
+        count += put_gathered(describe_gathering.lists[type], answer->lists + count);
+        map_free(describe_gathering.lists[type]);
+    }
+    return NULL;
+}
+
+/* Only reads. */
+static const struct route_question gather_question = {
+    .name = "list.gather",
+    .request = INTERNAL_TYPE(gather_lists_request),
+    .answer = INTERNAL_TYPE(gather_lists_answer),
+    .serve = serve_gather,
+    .may_come_twice = true,
+};
+
+static void
+merge_gathered(struct describe_gathering *describe_gathering, INTERNAL(GatheredList) * more)
+{
+    INTERNAL(GatheredList) *gathered =
+        gathered_list(describe_gathering,
+                      more->type == TASK_DECISION ? TASK_DECISION : TASK_ACTIVITY, more->name);
+    add_pollers(gathered->description, more->description, describe_gathering->arena);
+    if (more->has_root || gathered->description->task_list == NULL)
+        gathered->description->task_list = more->description->task_list;
 }
 
 #define FILL_MAP(field, entry_type, map)                                                           \
@@ -321,7 +433,7 @@ gather(void *argument)
         while (map_next((map), &cursor_, &name_, &value_)) {                                       \
             __typeof__(response->field[0]) entry_ = message_new(arena, API_TYPE(entry_type));      \
             entry_->key = arena_text_of(arena, name_);                                             \
-            entry_->value = value_;                                                                \
+            entry_->value = ((INTERNAL(GatheredList) *)value_)->description;                       \
             response->field[response->n_##field++] = entry_;                                       \
         }                                                                                          \
         wire_map_sort(arena, response->field, &response->n_##field);                               \
@@ -332,15 +444,19 @@ matching_list_lists(struct matching *matching, const char *domain_id, struct are
                     API(GetTaskListsByDomainResponse) *response)
 {
     struct dynamic_filter filter = DYNAMIC_NO_FILTER;
-    struct describe_gathering describe_gathering = {
-        .domain_id = domain_id,
-        .has_all_kinds = dynamic_flag(matching->options.dynamic, DYNAMIC_ALL_LIST_KINDS, &filter),
-        .arena = arena,
-        .lists = {map_new(), map_new()}};
+    INTERNAL(GatherListsRequest) request = INTERNAL_VALUE(GATHER_LISTS_REQUEST__INIT);
+    request.domain_id = (char *)domain_id;
+    request.has_all_kinds =
+        dynamic_flag(matching->options.dynamic, DYNAMIC_ALL_LIST_KINDS, &filter);
+    struct describe_gathering describe_gathering = {.arena = arena,
+                                                    .lists = {map_new(), map_new()}};
     struct error *err = NULL;
-    for (unsigned i = 0; err == NULL && i < matching->loops; i++) {
-        describe_gathering.loop_lists = &matching->per_loop[i];
-        err = loop_call(loop_at(i), gather, &describe_gathering, arena);
+    for (unsigned i = 0; err == NULL && i < route_place_count(); i++) {
+        INTERNAL(GatherListsAnswer) answer = INTERNAL_VALUE(GATHER_LISTS_ANSWER__INIT);
+        err = route_ask(owner_at_place(i), &matching->service, &gather_question, &request, arena,
+                        &answer);
+        for (size_t k = 0; err == NULL && k < answer.n_lists; k++)
+            merge_gathered(&describe_gathering, answer.lists[k]);
     }
     FILL_MAP(decision_task_list_map,
              get_task_lists_by_domain_response__decision_task_list_map_entry,

@@ -8,9 +8,11 @@
 #include <math.h>
 
 #include "base/check.h"
+#include "cadenza/internal/v1/error.pb-c.h"
 #include "fiber/clock.h"
 #include "fiber/probe.h"
 #include "matching/inside.h"
+#include "route/ask.h"
 #include "wire/maps.h"
 #include "wire/message.h"
 
@@ -132,14 +134,6 @@ check_config(const API(TaskListPartitionConfig) *config, struct arena *arena)
     return check_ids(config, arena);
 }
 
-struct dividing {
-    struct loop_lists *loop_lists;
-    struct list_id list_id;
-    API(TaskListPartitionConfig) *config;
-    struct arena *arena;
-    struct error *err;
-};
-
 static bool
 is_same(const API(TaskListPartitionConfig) *one, const API(TaskListPartitionConfig) *other,
         struct arena *arena)
@@ -182,26 +176,36 @@ wait_recorded(struct task_list *list, int64_t version, struct arena *arena)
     return err;
 }
 
-static void
-divide_on_loop(void *argument)
+static struct error *
+serve_division(void *context, struct owner owner, const void *argument, struct arena *arena,
+               void *result)
 {
-    struct dividing *dividing = argument;
-    struct task_list *list = list_get(dividing->loop_lists, &dividing->list_id, LIST_NORMAL);
+    const INTERNAL(DivideListRequest) *request = argument;
+    struct list_id list_id = list_id_from_message(request->list);
+    struct task_list *list = list_get(loop_lists_here(context), &list_id, LIST_NORMAL);
     struct dynamic_filter filter = list_filter(list);
     const struct dynamic *dynamic = list->loop_lists->matching->options.dynamic;
-    if (dynamic_flag(dynamic, DYNAMIC_ADAPTIVE_SCALER, &filter)) {
-        dividing->err =
-            error_new(dividing->arena, ERR_BAD_REQUEST,
-                      "Manual update is not allowed because adaptive scaler is enabled.");
-        return;
-    }
+    if (dynamic_flag(dynamic, DYNAMIC_ADAPTIVE_SCALER, &filter))
+        return error_new(arena, ERR_BAD_REQUEST,
+                         "Manual update is not allowed because adaptive scaler is enabled.");
     list->used = clock_monotonic();
     list_wait_loaded(list);
     if (!list->backlog.is_loaded || list->kind != LIST_NORMAL)
-        dividing->err = error_new(dividing->arena, ERR_UNAVAILABLE, "The task list is not ready.");
-    else if (set_config(list, dividing->config, dividing->arena))
-        dividing->err = wait_recorded(list, dividing->config->version, dividing->arena);
+        return error_new(arena, ERR_UNAVAILABLE, "The task list is not ready.");
+    API(TaskListPartitionConfig) config = *request->config;
+    if (set_config(list, &config, arena))
+        return wait_recorded(list, config.version, arena);
+    return NULL;
 }
+
+/* Lost, or its answer: it may have been done; the operator looks, and tries again. Not twice: the
+ * second one finds the division there, and would say that it is durable before it is. */
+static const struct route_question divide_question = {
+    .name = "list.divide",
+    .request = INTERNAL_TYPE(divide_list_request),
+    .answer = INTERNAL_TYPE(empty),
+    .serve = serve_division,
+};
 
 struct error *
 matching_divide(struct matching *matching, const struct list_spot *spot,
@@ -212,12 +216,15 @@ matching_divide(struct matching *matching, const struct list_spot *spot,
         return err;
     API(TaskListPartitionConfig) wanted = *config;
     set_counts(&wanted);
-    struct dividing dividing = {.list_id = {spot->domain_id, spot->type, spot->name.list, 0},
-                                .config = &wanted,
-                                .arena = arena};
-    dividing.loop_lists = loop_lists_of(matching, &dividing.list_id);
-    err = loop_call(loop_lists_loop(dividing.loop_lists), divide_on_loop, &dividing, arena);
-    return err != NULL ? err : dividing.err;
+    struct list_id list_id = {spot->domain_id, spot->type, spot->name.list, 0};
+    INTERNAL(ListId) list;
+    INTERNAL(DivideListRequest) request = INTERNAL_VALUE(DIVIDE_LIST_REQUEST__INIT);
+    INTERNAL(Empty) answer = INTERNAL_VALUE(EMPTY__INIT);
+    list_id_to_message(&list_id, &list);
+    request.list = &list;
+    request.config = &wanted;
+    return route_ask(list_owner(&list_id), &matching->service, &divide_question, &request, arena,
+                     &answer);
 }
 
 /* --- by the load ------------------------------------------------------------------------------ */

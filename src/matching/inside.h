@@ -1,10 +1,11 @@
 /* inside.h - the inside of task lists. Only files of matching/ include it.
  *
- * matching.c is the way between loops, life.c begin and end; list.c lets offers and polls of one
- * list meet, arrive.c takes what comes to it; tend.c looks after a list from time to time;
- * pollers.c remembers who polled; backlog.c writes what does not fit into memory and deletes what
- * is done; outstanding.c keeps what was read; work.c holds the fibers that read; record.c knows how
- * rows look; describe.c shows lists to operators. Lists of several partitions: partition_group.h.
+ * matching.c is the interface, life.c begin and end; what goes to lists and comes from them is in
+ * values.h. list.c lets offers and polls of one list meet, arrive.c takes what comes to it; tend.c
+ * looks after a list from time to time; pollers.c remembers who polled; backlog.c writes what does
+ * not fit into memory and deletes what is done; outstanding.c keeps what was read; work.c holds the
+ * fibers that read; record.c knows how rows look; describe.c shows lists to operators. Lists of
+ * several partitions: partition_group.h.
  *
  * An offer is a task in matching's hands. It lies in its own arena, which goes to the caller with
  * the task. On its list it is in exactly one of
@@ -35,6 +36,7 @@
 #include "matching/matching.h"
 #include "matching/partition_group.h"
 #include "matching/task_load.h"
+#include "matching/values.h"
 
 #define LIMIT_RATE_DEFAULT 100000.0         /* tasks per second of a list; as Cadence shows it */
 #define TASKS_MAX          ((size_t)262144) /* in memory, of all lists together */
@@ -56,20 +58,6 @@
 #define RETRY_FIRST        (20 * NS_PER_MS) /* after the store failed a list */
 #define OUTCOME_MAX        (60 * NS_PER_S)  /* until a caller said what became of a stored task */
 #define RETRY_MAX          (5 * NS_PER_S)
-
-enum offer_action { OFFER_ADD, OFFER_RETURN, OFFER_FINISH, OFFER_CANCEL_QUERY, OFFER_FORWARD };
-
-struct offer {
-    struct list node;
-    struct loop_message message;
-    struct matching *matching;
-    struct arena *arena; /* all of this */
-    struct task *task;
-    enum offer_action offer_action;
-    ticket_t ticket; /* in flight: the batch that it is in */
-    bool is_known;   /* in list->known */
-    int32_t host;    /* visiting: the partition whose poll it is for */
-};
 
 /* A stored task that was read and is not done. */
 struct outstanding {
@@ -130,7 +118,7 @@ struct task_list {
     struct list queries; /* queries */
     size_t query_count;
     struct map64 *known; /* offers with outbox rows, by a mix of shard and row */
-    struct list polls;   /* struct poll, oldest first */
+    struct list polls;   /* struct waiting_poll, oldest first */
     size_t poll_count;
     struct limit limit;
     struct map *group_loads;    /* isolation group → struct load, the same of each; NULL: none */
@@ -157,6 +145,11 @@ struct loop_lists {
     struct map
         *partition_groups; /* root's key → struct partition_group: lists of several partitions */
     struct arena *scratch;
+    struct poll_table polls;     /* of the callers here */
+    struct place_polls *callers; /* polls at the lists here, by the place of the caller */
+    struct list reserved;        /* struct waiting_poll */
+    struct map64 *reservations;  /* of the shards here that are open, by number */
+    uint64_t reservation_newest; /* number */
     struct loop_message shutdown;
     bool is_drained;
     bool is_closing;
@@ -181,7 +174,7 @@ struct matching {
     atomic_bool is_shutting_down;
     atomic_size_t held;                   /* offers */
     atomic_size_t held_by[DOMAIN_SHARES]; /* the same, by a hash of their domain */
-    atomic_size_t travelling;             /* messages between loops */
+    struct route_service service;
     struct {
         struct counter *success, *success_sync, *timeouts, *expired, *stored, *passed_on;
     } counters; /* NULL without metrics */
@@ -191,40 +184,20 @@ struct matching {
 
 /* --- matching.c ------------------------------------------------------------------------------- */
 
-struct offer *offer_new(struct matching *matching, const struct task *task,
-                        enum offer_action offer_action);
-void offer_free(struct offer *offer);
-/* Gives the task to the poll: from now on the arena is the caller's. */
-void offer_hand_over(struct offer *offer, struct poll *poll);
-/* Sends it to the list that its task names now. */
-void offer_send(struct offer *offer);
-/* Sends it to a partition of its list, for one of its polls. It comes home by OFFER_RETURN if
- * there is none any more. */
-void offer_forward(struct offer *offer, int32_t host);
-/* Notifies the owner of the outbox row, if there is one, that the row may go. */
-void offer_row_done(struct offer *offer);
 /* Is there no room for another task of the domain? */
 bool matching_is_full(struct matching *matching, const char *domain_id);
-/* Sends a parked poll home. */
-void poll_send_back(struct poll *poll, enum poll_end end);
-/* Where a list lives. */
-struct loop_lists *loop_lists_of(struct matching *matching, const struct list_id *list_id);
+/* Who owns a list. */
+struct owner list_owner(const struct list_id *list_id);
 struct list_id list_id_of_task(const struct task *task);
 /* A task for a list by the name of a partition is for that partition. */
 void task_find_partition(struct task *task, struct arena *arena);
 struct list_id list_id_of(const struct task_list *list);
 /* In the arena; also the name of its partition in the store: domain ids have no slash. */
 struct slice list_id_key(const struct list_id *list_id, struct arena *arena);
-struct loop *loop_lists_loop(const struct loop_lists *loop_lists);
-/* Posts a message that is never refused; counted until message_arrived. */
-void matching_send(struct matching *matching, struct loop *to, struct loop_message *message);
-void message_arrived(struct matching *matching);
 void matching_count(struct counter *counter, uint64_t amount);
 struct loop_lists *loop_lists_here(struct matching *matching);
-/* False: the mailbox is full. */
-bool matching_try_send(struct matching *matching, struct loop *to, struct loop_message *message);
-/* A recall that came while its poll was reserved follows it back. */
-void poll_return_recall(struct poll *poll);
+bool loop_lists_are_here(const struct loop_lists *loop_lists);
+atomic_size_t *matching_share_of(struct matching *matching, const char *domain_id);
 
 /* --- list.c: all on the list's loop, no yield ------------------------------------------------- */
 
@@ -244,8 +217,8 @@ void loop_lists_serve_stop(struct loop_lists *loop_lists);
 /* Takes an offer back to the front. */
 void list_return(struct task_list *list, struct offer *offer);
 void list_finish(struct task_list *list, struct offer *offer);
-void list_poll(struct task_list *list, struct poll *poll);
-void list_withdraw(struct task_list *list, struct poll *poll);
+void list_take_poll(struct task_list *list, struct waiting_poll *poll);
+void list_withdraw(struct task_list *list, struct waiting_poll *poll);
 /* Asks the settings and pollers how fast it may be. */
 void list_set_rate(struct task_list *list);
 /* Waits until it is known what the store holds, or that it does not say. Yields. */
@@ -253,7 +226,8 @@ void list_wait_loaded(struct task_list *list);
 /* Must a new task be stored before it may go? */
 bool list_must_store(const struct task_list *list);
 /* The poll comes back empty when its time is over. */
-void poll_start_timer(struct task_list *list, struct poll *poll);
+void waiting_poll_start_timer(struct task_list *list, struct waiting_poll *poll);
+
 /* Returns a token whose task did not come. */
 void list_return_token(struct task_list *list);
 /* May a task go now? If not, the list tries again when one may. */
@@ -261,7 +235,7 @@ bool list_has_token(struct task_list *list);
 /* Gives an offer that is in no list to the first poll. */
 void list_match(struct task_list *list, struct offer *offer);
 /* Gives an offer that is of no list any more to a poll of this list. */
-void list_give(struct task_list *list, struct offer *offer, struct poll *poll);
+void list_give(struct task_list *list, struct offer *offer, struct waiting_poll *poll);
 /* The offer is a caller's, or another partition's, from now on; its row, if it is stored, stays
  * outstanding. */
 void list_hand_out(struct task_list *list, struct offer *offer);
@@ -311,7 +285,8 @@ void list_expire_queries(struct task_list *list);
 bool list_is_isolated(const struct task_list *list);
 /* The poll that the offer may go to now; NULL: none, and if that is a matter of time, the list
  * tries again. A visitor from another partition does not wait for its group. */
-struct poll *list_choose_poll(struct task_list *list, const struct offer *offer, bool is_forwarded);
+struct waiting_poll *list_choose_poll(struct task_list *list, const struct offer *offer,
+                                      bool is_forwarded);
 /* A new task came. */
 void isolation_note(struct task_list *list, const struct task *task);
 /* New tasks of the group per second. */
@@ -336,7 +311,7 @@ bool list_is_unused(const struct task_list *list);
 
 /* --- pollers.c -------------------------------------------------------------------------------- */
 
-void pollers_note(struct task_list *list, const struct poll *poll);
+void pollers_note(struct task_list *list, const struct waiting_poll *poll);
 /* Forgets pollers that were not seen for POLLERS_WINDOW. */
 void pollers_forget_old(struct task_list *list);
 void pollers_free(struct task_list *list);

@@ -52,9 +52,9 @@ polls_check(const struct task_list *list)
 {
     size_t count = 0;
     list_each(node, &list->polls) {
-        const struct poll *poll = list_entry(node, struct poll, node);
-        check(poll->owner == list && poll->type == list->type && poll->task == NULL);
-        check(poll->is_parked && !poll->is_reserved);
+        const struct waiting_poll *poll = list_entry(node, struct waiting_poll, node);
+        check(poll->list == list && poll->list_id.type == list->type && poll->task == NULL);
+        check(poll->is_parked && !waiting_poll_is_reserved(poll));
         count++;
     }
     check(count == list->poll_count);
@@ -149,7 +149,7 @@ walk(const struct task_list *list)
 void
 task_list_check(const struct task_list *list)
 {
-    check(loop_lists_loop(list->loop_lists) == loop_self());
+    check(loop_lists_are_here(list->loop_lists));
     check(list_is_empty(&list->waiting) == (list->waiting_count == 0));
     check(list_is_empty(&list->queries) == (list->query_count == 0));
     check(list_is_empty(&list->polls) == (list->poll_count == 0));

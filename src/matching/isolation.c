@@ -58,25 +58,19 @@ leaks_at(const struct task_list *list, const struct offer *offer)
     return leak;
 }
 
-static const char *
-poll_group(const struct poll *poll)
-{
-    return poll->isolation_group == NULL ? "" : poll->isolation_group;
-}
-
-struct poll *
+struct waiting_poll *
 list_choose_poll(struct task_list *list, const struct offer *offer, bool is_forwarded)
 {
     if (list->poll_count == 0)
         return NULL;
     if (!list_is_isolated(list))
-        return list_entry(list->polls.next, struct poll, node);
-    struct poll *any = NULL;
+        return list_entry(list->polls.next, struct waiting_poll, node);
+    struct waiting_poll *any = NULL;
     const char *group = offer->task->isolation_group;
     list_each(node, &list->polls) {
-        struct poll *poll = list_entry(node, struct poll, node);
-        bool is_same = strcmp(poll_group(poll), group) == 0;
-        if ((!is_same && any != NULL) || is_isolation_group_drained(list, poll_group(poll)))
+        struct waiting_poll *poll = list_entry(node, struct waiting_poll, node);
+        bool is_same = strcmp(poll->isolation_group, group) == 0;
+        if ((!is_same && any != NULL) || is_isolation_group_drained(list, poll->isolation_group))
             continue;
         if (is_same)
             return poll;
@@ -109,12 +103,12 @@ list_dispatch_isolated(struct task_list *list)
             list_expire(list, offer);
             continue;
         }
-        struct poll *poll = list_choose_poll(list, offer, false);
+        struct waiting_poll *poll = list_choose_poll(list, offer, false);
         if (poll == NULL)
             continue;
         if (!list_has_token(list))
             break;
-        check(poll->is_parked && poll->owner == list);
+        check(poll->is_parked && poll->list == list);
         list_remove_waiting(list, offer);
         list_hand_out(list, offer);
         list_give(list, offer, poll);

@@ -31,6 +31,7 @@ matching_new(const struct matching_options *options)
     struct matching *matching =
         memory_zalloc(1, sizeof *matching + loops * sizeof matching->per_loop[0]);
     matching->options = *options;
+    matching->service.context = matching;
     matching->loops = loops;
     for (unsigned i = 0; i < loops; i++) {
         struct loop_lists *loop_lists = &matching->per_loop[i];
@@ -38,6 +39,10 @@ matching_new(const struct matching_options *options)
         loop_lists->lists = map_new();
         loop_lists->partition_groups = map_new();
         loop_lists->scratch = arena_new(1024);
+        loop_lists->callers = memory_zalloc(loops, sizeof *loop_lists->callers);
+        loop_lists->reservations = map64_new();
+        list_init(&loop_lists->reserved);
+        poll_table_init(&loop_lists->polls);
         work_init(loop_lists);
         loop_lists_serve_init(loop_lists);
         latch_init(&loop_lists->workers, 0);
@@ -56,9 +61,12 @@ loop_lists_shut_down(struct loop_message *message)
     while (map_next(loop_lists->lists, &cursor, NULL, &value)) {
         struct task_list *list = value;
         while (!list_is_empty(&list->polls))
-            poll_send_back(list_entry(list->polls.next, struct poll, node), POLL_EMPTY);
+            waiting_poll_send_back(loop_lists->matching,
+                                   list_entry(list->polls.next, struct waiting_poll, node),
+                                   POLL_EMPTY);
     }
-    message_arrived(loop_lists->matching);
+    poll_table_drain(&loop_lists->polls);
+    atomic_fetch_sub(&loop_lists->matching->service.on_the_way, 1);
 }
 
 void
@@ -69,7 +77,8 @@ matching_shut_down(struct matching *matching)
     for (unsigned i = 0; i < matching->loops; i++) {
         struct loop_lists *loop_lists = &matching->per_loop[i];
         loop_lists->shutdown.deliver = loop_lists_shut_down;
-        matching_send(matching, loop_lists_loop(loop_lists), &loop_lists->shutdown);
+        atomic_fetch_add(&matching->service.on_the_way, 1);
+        loop_post_answer(loop_at(i), &loop_lists->shutdown);
     }
 }
 
@@ -103,6 +112,7 @@ loop_lists_close(void *argument)
 {
     struct loop_lists *loop_lists = argument;
     loop_lists_stop(loop_lists);
+    reservations_forget(loop_lists);
     size_t cursor = 0;
     void *value;
     while (map_next(loop_lists->lists, &cursor, NULL, &value))
@@ -111,6 +121,12 @@ loop_lists_close(void *argument)
     map_free(loop_lists->lists);
     partition_groups_free(loop_lists);
     work_free(loop_lists);
+    for (unsigned i = 0; i < loop_lists->matching->loops; i++)
+        place_polls_free(&loop_lists->callers[i]);
+    memory_free(loop_lists->callers);
+    poll_table_free(&loop_lists->polls);
+    check(map64_count(loop_lists->reservations) == 0);
+    map64_free(loop_lists->reservations);
     arena_free(loop_lists->scratch);
 }
 
@@ -148,7 +164,7 @@ matching_free(struct matching *matching)
 {
     check(loop_index(loop_self()) == 0);
     matching_shut_down(matching);
-    while (atomic_load(&matching->travelling) > 0)
+    while (atomic_load(&matching->service.on_the_way) > 0)
         nap_for(NS_PER_MS);
     struct latch open;
     latch_init(&open, matching->loops);

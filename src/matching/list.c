@@ -111,7 +111,7 @@ is_blank(const struct task_list *list)
 struct task_list *
 list_get(struct loop_lists *loop_lists, const struct list_id *list_id, enum list_kind kind)
 {
-    check(loop_lists_loop(loop_lists) == loop_self());
+    check(loop_lists_are_here(loop_lists));
     struct task_list *list = list_find(loop_lists, list_id);
     if (list == NULL)
         list = list_new(loop_lists, list_id);
@@ -371,20 +371,20 @@ void
 list_match(struct task_list *list, struct offer *offer)
 {
     check(list->poll_count > 0 && list_is_empty(&offer->node));
-    struct poll *poll = list_entry(list->polls.next, struct poll, node);
+    struct waiting_poll *poll = list_entry(list->polls.next, struct waiting_poll, node);
     list_hand_out(list, offer);
     list_give(list, offer, poll);
 }
 
 void
-list_give(struct task_list *list, struct offer *offer, struct poll *poll)
+list_give(struct task_list *list, struct offer *offer, struct waiting_poll *poll)
 {
-    check(poll->is_parked && poll->owner == list && poll->task == NULL);
+    check(poll->is_parked && poll->list == list && poll->task == NULL);
     check(offer->task->type == list->type);
     offer_hand_over(offer, poll);
     list->polled = clock_monotonic();
     matching_count(list->loop_lists->matching->counters.success, 1);
-    poll_send_back(poll, POLL_MATCHED);
+    waiting_poll_send_back(list->loop_lists->matching, poll, POLL_MATCHED);
 }
 
 void

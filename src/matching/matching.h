@@ -10,12 +10,9 @@
 #ifndef CADENZA_MATCHING_MATCHING_H
 #define CADENZA_MATCHING_MATCHING_H
 
-#include "base/list.h"
 #include "base/log.h"
 #include "base/metrics.h"
 #include "config/dynamic.h"
-#include "fiber/loop.h"
-#include "fiber/timer.h"
 #include "route/reservation.h"
 #include "route/task.h"
 #include "store/store.h"
@@ -58,6 +55,13 @@ struct matching_options {
     /* Tasks or queries wait on such a list, or a partition of it, and nobody polls there. Called on
      * its loop, again and again as long as that is so; no yield. */
     void (*wanted)(void *context, const char *domain_id, const char *list, enum task_type type);
+    /* What is to be known of a start that a reservation brought (struct reservation), as bytes and
+     * back, in the arena. Any loop; no yield. May be NULL: then a start that goes to another host
+     * is in doubt there, and its poller asks. */
+    struct slice (*start_encode)(void *context, enum task_type type, const void *start,
+                                 struct arena *arena);
+    void *(*start_decode)(void *context, enum task_type type, struct slice bytes,
+                          struct arena *arena);
     void *context;
 };
 
@@ -108,22 +112,10 @@ struct poll {
     int64_t backlog; /* tasks that wait, about */
     int64_t waited;  /* ns between poll and match */
     const char *failure;
-    /* matching's own; of the loop that the poll is on now. */
-    struct loop_message message; /* to the list, and back */
-    struct list node;            /* where it is parked */
-    struct timer timer;          /* its expiry */
-    struct loop *caller_loop;    /* that called matching_poll */
-    void *owner;
-    int64_t since;     /* when it came to the list, monotonic */
     int32_t partition; /* that it was given to */
-    enum poll_end end;
-    bool is_parked;
-    bool is_reserved;              /* kept for a task that is about to exist (reservation.c) ... */
-    bool is_withdrawn, has_recall; /* ... and was withdrawn meanwhile, by the recall or without */
-    /* Only of its home loop. */
-    struct loop_message recall; /* withdraws it */
-    bool is_recalled;           /* the recall is on its way, or arrived */
-    bool is_ended;              /* `message` is back; a recall that is still out is waited for */
+    /* matching's own. */
+    uint64_t number; /* in the table of its place; 0: it is the caller's */
+    bool is_recalled;
 };
 
 /* Gives a poll to its list. It waits until `expiry`, but not longer than

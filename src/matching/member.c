@@ -7,25 +7,77 @@
 #include "fiber/clock.h"
 #include "fiber/probe.h"
 #include "matching/inside.h"
+#include "wire/message.h"
 
 /* --- notices ---------------------------------------------------------------------------------- */
 
-struct notice_message {
-    struct loop_message message;
-    struct matching *matching;
+struct notice_value {
+    struct route_value value;
     struct list_id list_id; /* of who gets it; texts behind */
     int32_t from;
     struct notice notice;
 };
 
+static struct notice_value *
+notice_new(const struct list_id *to, int32_t from, struct notice notice)
+{
+    size_t size = strlen(to->domain_id) + strlen(to->name) + 2;
+    struct notice_value *post = memory_alloc(sizeof *post + size);
+    char *at = (char *)(post + 1);
+    *post = (struct notice_value){.list_id = *to, .from = from, .notice = notice};
+    post->list_id.domain_id = text_put(&at, to->domain_id);
+    post->list_id.name = text_put(&at, to->name);
+    return post;
+}
+
+static struct slice
+notice_encode(const struct route_value *value, struct arena *arena)
+{
+    const struct notice_value *post = container_of(value, struct notice_value, value);
+    INTERNAL(ListId) list;
+    INTERNAL(ListNotice) message = INTERNAL_VALUE(LIST_NOTICE__INIT);
+    list_id_to_message(&post->list_id, &list);
+    message.list = &list;
+    message.from = post->from;
+    message.kind = post->notice.kind;
+    message.peer = post->notice.peer;
+    message.count = post->notice.count;
+    message.is_hungry = post->notice.is_hungry;
+    message.rate = post->notice.rate;
+    return message_encode(arena, &message.base);
+}
+
+static struct route_value *
+notice_decode(struct slice bytes)
+{
+    scoped(arena_drop) struct arena *arena = arena_new(0);
+    INTERNAL(ListNotice) * message;
+    struct error *err =
+        message_decode_as(arena, ERR_INTERNAL, INTERNAL_TYPE(list_notice), bytes, &message);
+    if (err != NULL || message->list == NULL || message->kind > NOTICE_RATE)
+        return NULL;
+    struct list_id to = list_id_from_message(message->list);
+    struct notice notice = {.kind = (enum notice_kind)message->kind,
+                            .peer = message->peer,
+                            .count = message->count,
+                            .is_hungry = message->is_hungry,
+                            .rate = message->rate};
+    return &notice_new(&to, message->from, notice)->value;
+}
+
+static void
+notice_free(struct route_value *value)
+{
+    memory_free(container_of(value, struct notice_value, value));
+}
+
 static void member_receive(struct task_list *list, const struct notice *notice);
 
 static void
-note_arrived(struct loop_message *message)
+notice_take(void *context, struct route_value *value)
 {
-    struct notice_message *post = container_of(message, struct notice_message, message);
-    struct loop_lists *loop_lists = loop_lists_of(post->matching, &post->list_id);
-    message_arrived(post->matching);
+    const struct notice_value *post = container_of(value, struct notice_value, value);
+    struct loop_lists *loop_lists = loop_lists_here(context);
     if (!loop_lists->is_drained) {
         struct task_list *list = list_get(loop_lists, &post->list_id, LIST_NORMAL);
         bool is_for_root = post->notice.kind != NOTICE_INVITED && post->notice.kind != NOTICE_AWAKE;
@@ -35,27 +87,31 @@ note_arrived(struct loop_message *message)
             member_receive(list, &post->notice);
         task_list_check(list);
     }
-    memory_free(post);
+    notice_free(value);
 }
 
+/* Lost: what polls and tasks say is sent again when the list is looked after; but a partition that
+ * is woken, or was invited, is so once. So it is not lost within a cluster of one host. Twice: it
+ * says what is so; where it counts polls or tasks, a visit in vain corrects that. */
+static const struct route_notice member_notice = {
+    .name = "list.notice",
+    .encode = notice_encode,
+    .decode = notice_decode,
+    .free = notice_free,
+    .take = notice_take,
+    .may_come_twice = true,
+};
+
+/* Not at once, even if the other one lives here: this one is in the middle of a step. */
 void
 notice_send(const struct task_list *from, int32_t to, struct notice notice)
 {
-    struct matching *matching = from->loop_lists->matching;
     check(to >= 0 && to < PARTITIONS_MAX);
-    check(loop_lists_loop(from->loop_lists) == loop_self());
-    size_t id_size = strlen(from->domain_id) + 1, name_size = strlen(from->name) + 1;
-    struct notice_message *post = memory_alloc(sizeof *post + id_size + name_size);
-    char *texts = (char *)(post + 1);
-    memcpy(texts, from->domain_id, id_size);
-    memcpy(texts + id_size, from->name, name_size);
-    post->matching = matching;
-    post->list_id = (struct list_id){texts, from->type, texts + id_size, to};
-    post->from = from->partition;
-    post->notice = notice;
-    post->message.deliver = note_arrived;
-    matching_send(matching, loop_lists_loop(loop_lists_of(matching, &post->list_id)),
-                  &post->message);
+    check(loop_lists_are_here(from->loop_lists));
+    struct list_id list_id = {from->domain_id, from->type, from->name, to};
+    struct notice_value *post = notice_new(&list_id, from->partition, notice);
+    route_tell_later(list_owner(&list_id), &from->loop_lists->matching->service, &member_notice,
+                     &post->value);
 }
 
 /* --- notifying -------------------------------------------------------------------------------- */
@@ -245,7 +301,7 @@ member_take_forwarded(struct task_list *list, struct offer *offer)
     check(offer->offer_action == OFFER_FORWARD && offer->host == list->partition);
     check(offer->task->partition != list->partition);
     list->used = clock_monotonic();
-    struct poll *poll = list_choose_poll(list, offer, true);
+    struct waiting_poll *poll = list_choose_poll(list, offer, true);
     if (poll != NULL) {
         member->idle_reported -= member->idle_reported > 0;
         list_give(list, offer, poll);

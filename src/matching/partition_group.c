@@ -9,6 +9,7 @@
 #include "fiber/clock.h"
 #include "fiber/probe.h"
 #include "matching/inside.h"
+#include "wire/message.h"
 
 bool
 list_name_parse(const char *text, struct arena *arena, struct list_name *name)
@@ -253,13 +254,91 @@ partition_group_redirect(struct loop_lists *loop_lists, struct offer *offer)
 /* --- being notified --------------------------------------------------------------------------- */
 
 struct division_notice {
-    struct loop_message message;
-    struct loop_lists *loop_lists;
+    struct route_value value;
     struct division division;
     double rate_requested;
     size_t key_length;
     char key[];
 };
+
+static struct division_notice *
+division_notice_new(const struct division *division, double rate_requested, struct slice key)
+{
+    struct division_notice *division_notice = memory_alloc(sizeof *division_notice + key.length);
+    division_notice->value = (struct route_value){0};
+    division_notice->division = *division;
+    division_notice->rate_requested = rate_requested;
+    division_notice->key_length = key.length;
+    memcpy(division_notice->key, key.data, key.length);
+    return division_notice;
+}
+
+static size_t
+seats_to_message(const struct seats *seats, INTERNAL(ListSeat) * **out, struct arena *arena)
+{
+    *out = arena_zalloc(arena, seats->count, sizeof(void *));
+    for (size_t i = 0; i < seats->count; i++) {
+        (*out)[i] = message_new(arena, INTERNAL_TYPE(list_seat));
+        (*out)[i]->partition = seats->seat[i].partition;
+        (*out)[i]->group = seats->seat[i].group;
+    }
+    return seats->count;
+}
+
+static void
+seats_from_message(struct seats *seats, INTERNAL(ListSeat) *const *message, size_t count)
+{
+    check(count <= SEATS_MAX);
+    seats->count = count;
+    for (size_t i = 0; i < count; i++) {
+        seats->seat[i].partition = message[i]->partition;
+        seats->seat[i].group = message[i]->group;
+    }
+}
+
+static struct slice
+division_encode(const struct route_value *value, struct arena *arena)
+{
+    const struct division_notice *notice = container_of(value, struct division_notice, value);
+    const struct division *division = &notice->division;
+    INTERNAL(ListDivision) message = INTERNAL_VALUE(LIST_DIVISION__INIT);
+    message.key = slice_to_message(slice_of(notice->key, notice->key_length));
+    message.version = division->version;
+    message.rate_requested = notice->rate_requested;
+    message.reads = (int32_t *)division->read;
+    message.n_reads = division->reads;
+    message.writes = (int32_t *)division->write;
+    message.n_writes = division->writes;
+    message.n_read_seats = seats_to_message(&division->read_seats, &message.read_seats, arena);
+    message.n_write_seats = seats_to_message(&division->write_seats, &message.write_seats, arena);
+    return message_encode(arena, &message.base);
+}
+
+static struct route_value *
+division_decode(struct slice bytes)
+{
+    scoped(arena_drop) struct arena *arena = arena_new(0);
+    INTERNAL(ListDivision) * message;
+    struct error *err =
+        message_decode_as(arena, ERR_INTERNAL, INTERNAL_TYPE(list_division), bytes, &message);
+    if (err != NULL || message->n_reads > PARTITIONS_MAX || message->n_writes > message->n_reads ||
+        message->n_read_seats > SEATS_MAX || message->n_write_seats > SEATS_MAX)
+        return NULL;
+    struct division division = {
+        .version = message->version, .reads = message->n_reads, .writes = message->n_writes};
+    memcpy(division.read, message->reads, message->n_reads * sizeof division.read[0]);
+    memcpy(division.write, message->writes, message->n_writes * sizeof division.write[0]);
+    seats_from_message(&division.read_seats, message->read_seats, message->n_read_seats);
+    seats_from_message(&division.write_seats, message->write_seats, message->n_write_seats);
+    struct slice key = slice_of(message->key.data, message->key.len);
+    return &division_notice_new(&division, message->rate_requested, key)->value;
+}
+
+static void
+division_free(struct route_value *value)
+{
+    memory_free(container_of(value, struct division_notice, value));
+}
 
 static struct partition_group *
 partition_group_new(const struct loop_lists *loop_lists)
@@ -283,15 +362,12 @@ partition_group_set(struct partition_group *partition_group,
 }
 
 static void
-division_notice_arrived(struct loop_message *message)
+division_take(void *context, struct route_value *value)
 {
-    struct division_notice *division_notice =
-        container_of(message, struct division_notice, message);
-    struct loop_lists *loop_lists = division_notice->loop_lists;
+    struct division_notice *division_notice = container_of(value, struct division_notice, value);
+    struct loop_lists *loop_lists = loop_lists_here(context);
     struct slice key = slice_of(division_notice->key, division_notice->key_length);
     struct partition_group *partition_group = map_get(loop_lists->partition_groups, key);
-    message_arrived(loop_lists->matching);
-    check(loop_lists_loop(loop_lists) == loop_self());
     if (division_notice->division.reads <= 1) {
         map_remove(loop_lists->partition_groups, key);
         memory_free(partition_group);
@@ -304,23 +380,28 @@ division_notice_arrived(struct loop_message *message)
     memory_free(division_notice);
 }
 
+/* Lost: a place that knows no division sends all to the root, which is right; but one that knows an
+ * old one would poll partitions that are no more, and nobody tells it again. So it is not lost
+ * within a cluster of one host. Twice: it is the same. */
+static const struct route_notice division_notice_row = {
+    .name = "list.division",
+    .encode = division_encode,
+    .decode = division_decode,
+    .free = division_free,
+    .take = division_take,
+    .may_come_twice = true,
+};
+
+/* Not at once, also here: the root is in the middle of a step. */
 void
 partition_group_publish(struct task_list *root, const struct division *division)
 {
     struct matching *matching = root->loop_lists->matching;
     check(root->partition == 0 && root->root != NULL);
     division_check(division);
-    for (unsigned i = 0; i < matching->loops; i++) {
-        struct division_notice *division_notice =
-            memory_alloc(sizeof *division_notice + root->key.length);
-        division_notice->loop_lists = &matching->per_loop[i];
-        division_notice->division = *division;
-        division_notice->rate_requested = root->rate_requested;
-        division_notice->key_length = root->key.length;
-        memcpy(division_notice->key, root->key.data, root->key.length);
-        division_notice->message.deliver = division_notice_arrived;
-        matching_send(matching, loop_at(i), &division_notice->message);
-    }
+    for (unsigned i = 0; i < route_place_count(); i++)
+        route_tell_later(owner_at_place(i), &matching->service, &division_notice_row,
+                         &division_notice_new(division, root->rate_requested, root->key)->value);
     probe("task_list_divided");
 }
 

@@ -160,7 +160,7 @@ void member_tend(struct task_list *list);
 /* Other partitions have polls: what is stored here is wanted. */
 bool member_is_wanted_elsewhere(const struct task_list *list);
 
-/* Messages between members and their root. */
+/* Messages between members and their root. Numbers stay (ListNotice). */
 enum notice_kind {
     NOTICE_HUNGRY,   /* → root */
     NOTICE_IDLE,     /* → root: `count` polls */

@@ -36,9 +36,9 @@ forget(struct task_list *list, struct poller *poller)
 }
 
 void
-pollers_note(struct task_list *list, const struct poll *poll)
+pollers_note(struct task_list *list, const struct waiting_poll *poll)
 {
-    const char *group = poll->isolation_group == NULL ? "" : poll->isolation_group;
+    const char *group = poll->isolation_group;
     struct poller *poller = map_remove(list->pollers, slice_text(poll->identity));
     if (poller != NULL && strcmp(poller->group, group) != 0) {
         memory_free(poller);

@@ -4,9 +4,11 @@
  * is worth nothing once nobody waits. It stays on the list that it was given to: whether another
  * list may answer as well, who asks decides. */
 #include "base/check.h"
+#include "cadenza/internal/v1/error.pb-c.h"
 #include "fiber/clock.h"
 #include "fiber/probe.h"
 #include "matching/inside.h"
+#include "route/ask.h"
 #include "wire/errors.h"
 
 static void
@@ -91,45 +93,55 @@ list_expire_queries(struct task_list *list)
 
 /* --- the interface ---------------------------------------------------------------------------- */
 
-struct ask_call {
-    struct matching *matching;
-    struct loop_lists *loop_lists;
-    const struct task *query;
-    struct arena *arena;
-    struct error *err;
-};
-
-static void
-ask_on_loop(void *argument)
+static struct error *
+check_query(struct task_list *list, const struct task *query, struct arena *arena)
 {
-    struct ask_call *call = argument;
-    const struct task *query = call->query;
-    if (call->loop_lists->is_drained) {
-        call->err = error_new(call->arena, ERR_UNAVAILABLE, "The server is shutting down.");
-        return;
-    }
-    struct list_id list_id = list_id_of_task(query);
-    struct task_list *list = list_get(call->loop_lists, &list_id, query->kind);
-    list->used = clock_monotonic();
     if (query->kind == LIST_STICKY && !list_is_polled(list)) {
         probe("query_without_sticky_worker");
-        call->err = error_new(call->arena, ERR_STICKY_WORKER_UNAVAILABLE,
-                              "sticky worker is unavailable, please use non-sticky task list.");
-        return;
+        return error_new(arena, ERR_STICKY_WORKER_UNAVAILABLE,
+                         "sticky worker is unavailable, please use non-sticky task list.");
     }
     if (list->query_count >= list_bound(list) ||
-        matching_is_full(call->matching, query->domain_id)) {
-        call->err = errors_service_busy(call->arena, "", "Too many queries wait for a worker.");
-        return;
-    }
-    struct offer *offer = offer_new(call->matching, query, OFFER_ADD);
+        matching_is_full(list->loop_lists->matching, query->domain_id))
+        return errors_service_busy(arena, "", "Too many queries wait for a worker.");
+    return NULL;
+}
+
+static struct error *
+serve_query(void *context, struct owner owner, const void *argument, struct arena *arena,
+            void *result)
+{
+    struct matching *matching = context;
+    const INTERNAL(AddQueryRequest) *request = argument;
+    struct loop_lists *loop_lists = loop_lists_here(matching);
+    if (loop_lists->is_drained)
+        return error_new(arena, ERR_UNAVAILABLE, "The server is shutting down.");
+    struct task query = task_from_message(request->query);
+    struct list_id list_id = list_id_of_task(&query);
+    struct task_list *list = list_get(loop_lists, &list_id, query.kind);
+    list->used = clock_monotonic();
+    struct error *err = check_query(list, &query, arena);
+    if (err != NULL)
+        return err;
+    struct offer *offer = offer_new(matching, &query, OFFER_ADD);
+    offer_hold(matching, offer);
     list_push_back(&list->queries, &offer->node);
     list->query_count++;
     list_dispatch_queries(list);
     member_changed(list);
     list_want(list);
     task_list_check(list);
+    return NULL;
 }
+
+/* Lost, or its answer: the asker is told that it may have been done, and cancels the query. Not
+ * twice: two workers would work on it. */
+static const struct route_question query_question = {
+    .name = "list.add_query",
+    .request = INTERNAL_TYPE(add_query_request),
+    .answer = INTERNAL_TYPE(empty),
+    .serve = serve_query,
+};
 
 struct error *
 matching_add_query(struct matching *matching, const struct task *query, struct arena *arena)
@@ -138,11 +150,13 @@ matching_add_query(struct matching *matching, const struct task *query, struct a
     struct task found = *query;
     task_find_partition(&found, arena);
     struct list_id list_id = list_id_of_task(&found);
-    struct loop_lists *loop_lists = loop_lists_of(matching, &list_id);
-    struct ask_call call = {
-        .matching = matching, .loop_lists = loop_lists, .query = &found, .arena = arena};
-    struct error *err = loop_call(loop_lists_loop(loop_lists), ask_on_loop, &call, arena);
-    return err != NULL ? err : call.err;
+    INTERNAL(ListTask) task;
+    INTERNAL(AddQueryRequest) request = INTERNAL_VALUE(ADD_QUERY_REQUEST__INIT);
+    INTERNAL(Empty) answer = INTERNAL_VALUE(EMPTY__INIT);
+    task_to_message(&found, &task);
+    request.query = &task;
+    return route_ask(list_owner(&list_id), &matching->service, &query_question, &request, arena,
+                     &answer);
 }
 
 void

@@ -132,5 +132,6 @@ record_read_task(struct task_list *list, const struct row *row, struct arena *ar
                         .partition = list->partition,
                         .number = (int64_t)number};
     *offer = offer_new(list->loop_lists->matching, &task, OFFER_ADD);
+    offer_hold(list->loop_lists->matching, *offer);
     return NULL;
 }

@@ -7,7 +7,8 @@
 #ifndef CADENZA_ROUTE_RESERVATION_H
 #define CADENZA_ROUTE_RESERVATION_H
 
-#include "fiber/loop.h"
+#include "fiber/timer.h"
+#include "route/owner.h"
 #include "route/task.h"
 
 struct reservation {
@@ -16,20 +17,24 @@ struct reservation {
     enum list_kind kind;
     const char *domain_id, *list;
     void (*answered)(struct reservation *reservation); /* on the loop that reserved, no yield */
-    void *context;
-    /* The answer: who polls. NULL: nobody waits, or others come first; the reservation is over.
-     * Stays until the reservation is ended. */
+    void *context;                                     /* for `answered` alone */
+    /* The answer: who polls. NULL: nobody waits, or others come first, or no answer came in time;
+     * the reservation is over. Stays until the reservation is ended. */
     const char *identity;
     /* What the poll takes home; NULL: nothing. The arena, which holds all three, goes with it. */
     struct task *task;
     const char *request_id; /* the start has this id */
     void *start;            /* what is to be known of the start; NULL: it is in doubt, so ask */
     struct arena *arena;
-    /* Of the owner of the polls. */
-    struct loop_message message;
-    struct loop *caller_loop;
-    void *owner, *poll;
-    int32_t partition;
+    /* Of matching, at the place of the shard. */
+    uint64_t number;     /* in the table of the place; 0: it is over */
+    bool is_asking;      /* the shard is not to be called: it is being asked just now */
+    struct timer timer;  /* for the answer */
+    void *loop_lists;    /* of the place */
+    void *answer;        /* a block that holds the identity */
+    struct owner owner;  /* of the poll */
+    unsigned poll_place; /* whose it is */
+    uint64_t poll_number;
 };
 
 enum reservation_end {

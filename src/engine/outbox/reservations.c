@@ -37,6 +37,8 @@ struct poll_delivery {
     struct reservation *reservation;
     struct task_start start;
     struct task *task;
+    const char
+        *identity; /* of who polls: the start may name it longer than the reservation lives */
     char request_id[UUID_TEXT_LENGTH + 1];
 };
 
@@ -187,6 +189,7 @@ poll_delivery_new(struct reservation *reservation)
     struct uuid request_id = uuid_new_v4();
     uuid_format(&request_id, poll_delivery->request_id);
     poll_delivery->reservation = reservation;
+    poll_delivery->identity = arena_text(arena, reservation->identity);
     reservation->arena = arena;
     list_init(&poll_delivery->node);
     return poll_delivery;
@@ -259,7 +262,7 @@ start_decision(struct tenure *tenure, const struct step *step,
     struct task_name name = {.schedule_id = decision->schedule_id, .activity_id = ""};
     name_task(poll_delivery, step, run, &name);
     struct error *err =
-        command_start_decision(&own, &name, poll_delivery->request_id, one->reservation->identity,
+        command_start_decision(&own, &name, poll_delivery->request_id, poll_delivery->identity,
                                &poll_delivery->start.decision);
     check(err == NULL);
     keep_decision(&poll_delivery->start.decision, one->reservation->arena);
@@ -286,7 +289,7 @@ start_activity(const struct step *step, struct reserved *one)
     name_task(poll_delivery, step, run, &name);
     own.arena = one->reservation->arena; /* what is told of it outlives the step */
     struct error *err =
-        command_start_activity(&own, &name, poll_delivery->request_id, one->reservation->identity,
+        command_start_activity(&own, &name, poll_delivery->request_id, poll_delivery->identity,
                                &poll_delivery->start.activity);
     check(err == NULL);
     one->poll_delivery = poll_delivery;

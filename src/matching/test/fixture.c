@@ -6,7 +6,6 @@
 #include "base/check.h"
 #include "base/memory.h"
 #include "base/test.h"
-#include "fiber/sim/world.h"
 
 static void
 note_done(void *context, const struct task *task)
@@ -25,6 +24,19 @@ is_isolation_group_drained(void *context, const char *domain_id, const char *gro
     const struct matching_fixture *matching_fixture = context;
     EXPECT_TEXT(domain_id, "domain");
     return matching_fixture->drained != NULL && strcmp(matching_fixture->drained, group) == 0;
+}
+
+/* What is to be known of a start is a text here. */
+static struct slice
+start_encode(void *context, enum task_type type, const void *start, struct arena *arena)
+{
+    return arena_slice(arena, slice_text(start));
+}
+
+static void *
+start_decode(void *context, enum task_type type, struct slice bytes, struct arena *arena)
+{
+    return arena_text_of(arena, bytes);
 }
 
 static void
@@ -46,6 +58,8 @@ fixture_open(struct matching_fixture *matching_fixture)
                                    .is_alone = !matching_fixture->is_shared,
                                    .task_done = note_done,
                                    .is_isolation_group_drained = is_isolation_group_drained,
+                                   .start_encode = start_encode,
+                                   .start_decode = start_decode,
                                    .context = matching_fixture});
 }
 
@@ -70,7 +84,10 @@ has_ended(void *host)
 void
 fixture_run_on(struct matching_fixture *matching_fixture, unsigned loops)
 {
-    struct world *world = world_new(.seed = 7);
+    /* Nothing that comes twice: the tests count. What is lost is in lost_test.c. */
+    bool is_by_bytes = matching_fixture->messages == MESSAGES_BY_SEED;
+    struct world *world =
+        world_new(.seed = 7, .messages = is_by_bytes ? MESSAGES_BYTES : matching_fixture->messages);
     struct host *host = world_add_host(world, "matching", loops);
     host_start(host, fixture_life, matching_fixture);
     EXPECT(world_run_until(world, has_ended, host, 24 * 3600 * NS_PER_S));

@@ -5,6 +5,7 @@
 
 #include "fiber/clock.h"
 #include "fiber/fiber.h"
+#include "fiber/sim/world.h"
 #include "matching/matching.h"
 #include "store/memory/memory.h"
 
@@ -13,8 +14,9 @@
 /* One life of a process. Lives outside of the simulated host. */
 struct matching_fixture {
     struct memory_base *base;
-    const char *yaml; /* dynamic settings; NULL: defaults */
-    bool is_shared;   /* other hosts use the store, too */
+    const char *yaml;             /* dynamic settings; NULL: defaults */
+    bool is_shared;               /* other hosts use the store, too */
+    enum world_messages messages; /* by default as bytes */
     void (*body)(struct matching_fixture *matching_fixture);
     struct store *store;
     struct dynamic *dynamic;
