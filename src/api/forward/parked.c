@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "base/memory.h"
 #include "base/quota.h"
+#include "fiber/loop.h"
 #include "matching/matching.h"
 
 struct api_loop *
