@@ -41,7 +41,7 @@ task_find_partition(struct task *task, struct arena *arena)
 struct loop_lists *
 loop_lists_here(struct matching *matching)
 {
-    return &matching->per_loop[route_place_of(route_here())];
+    return &matching->per_loop[route_here().number];
 }
 
 bool

@@ -21,12 +21,12 @@ struct notice_value {
 static struct notice_value *
 notice_new(const struct list_id *to, int32_t from, struct notice notice)
 {
-    size_t size = strlen(to->domain_id) + strlen(to->name) + 2;
-    struct notice_value *post = memory_alloc(sizeof *post + size);
+    size_t domain_size = strlen(to->domain_id) + 1, name_size = strlen(to->name) + 1;
+    struct notice_value *post = memory_alloc(sizeof *post + domain_size + name_size);
     char *at = (char *)(post + 1);
     *post = (struct notice_value){.list_id = *to, .from = from, .notice = notice};
-    post->list_id.domain_id = text_put(&at, to->domain_id);
-    post->list_id.name = text_put(&at, to->name);
+    post->list_id.domain_id = text_put(&at, to->domain_id, domain_size);
+    post->list_id.name = text_put(&at, to->name, name_size);
     return post;
 }
 

@@ -2,8 +2,6 @@
  *
  * A message that is to be written points to the texts of what it says, and a task that was read has
  * its own: between hosts nothing else is shared. */
-#include <string.h>
-
 #include "matching/inside.h"
 
 ProtobufCBinaryData
@@ -90,15 +88,6 @@ list_id_from_message(const INTERNAL(ListId) * message)
                             .type = message->type == TASK_DECISION ? TASK_DECISION : TASK_ACTIVITY,
                             .name = message->name,
                             .partition = message->partition};
-}
-
-const char *
-text_put(char **at, const char *text)
-{
-    char *copy = *at;
-    size_t size = strlen(text) + 1;
-    *at = (char *)mempcpy(copy, text, size);
-    return copy;
 }
 
 /* --- what is to be known of a start that a reservation brought ---- */

@@ -20,7 +20,7 @@
 static unsigned
 this_place(void)
 {
-    return route_place_of(route_here());
+    return (unsigned)route_here().number;
 }
 
 /* --- the end: to the list ---- */
@@ -289,12 +289,12 @@ struct reservation_request {
 static struct reservation_request *
 request_new(const struct list_id *list_id, struct waiter shard)
 {
-    size_t size = strlen(list_id->domain_id) + strlen(list_id->name) + 2;
-    struct reservation_request *request = memory_alloc(sizeof *request + size);
+    size_t domain_size = strlen(list_id->domain_id) + 1, name_size = strlen(list_id->name) + 1;
+    struct reservation_request *request = memory_alloc(sizeof *request + domain_size + name_size);
     char *at = (char *)(request + 1);
     *request = (struct reservation_request){.shard = shard, .list_id = *list_id};
-    request->list_id.domain_id = text_put(&at, list_id->domain_id);
-    request->list_id.name = text_put(&at, list_id->name);
+    request->list_id.domain_id = text_put(&at, list_id->domain_id, domain_size);
+    request->list_id.name = text_put(&at, list_id->name, name_size);
     return request;
 }
 

@@ -14,6 +14,8 @@
 #ifndef CADENZA_MATCHING_VALUES_H
 #define CADENZA_MATCHING_VALUES_H
 
+#include <string.h>
+
 #include "base/map.h"
 #include "cadenza/internal/v1/list.pb-c.h"
 #include "fiber/timer.h"
@@ -57,31 +59,32 @@ struct waiter {
     uint64_t number;
 };
 
-/* A poll as its list has it: on its way there, parked, reserved, and on its way back. */
+/* A poll as its list has it: on its way there, parked, reserved, and on its way back. There are
+ * very many, and most of the time they only lie there: what a match touches is in front. */
 struct waiting_poll {
     struct route_value value;
     struct waiter caller;
-    struct list_id list_id; /* texts behind the struct */
-    enum list_kind kind;
-    const char *domain_name, *base_list, *identity, *isolation_group;
-    double rate_per_second;
-    int64_t expiry; /* monotonic */
-    /* Where it waits. */
-    struct task_list *list; /* NULL: on its way */
+    struct task_list *list; /* where it waits; NULL: it is on its way */
     struct list node;       /* where it is parked */
     struct timer timer;     /* its expiry; while it is reserved: when it is taken back */
     int64_t since;          /* when it came, monotonic */
-    bool is_parked;
-    bool is_withdrawn;         /* while it was reserved */
-    struct waiter reserved_by; /* kept for a task that is about to exist (reservation.c) */
-    /* What it takes home. */
     enum poll_end end;
+    bool is_parked;
+    bool is_withdrawn; /* while it was reserved */
+    /* What it takes home. */
     struct task *task; /* in the arena, as what follows; NULL: none */
     struct arena *arena;
+    int64_t backlog, waited;
     const char *request_id;
     void *start;
-    struct slice start_bytes; /* the same, as it came from elsewhere */
-    int64_t backlog, waited;
+    struct slice start_bytes;  /* the same, as it came from elsewhere */
+    struct waiter reserved_by; /* kept for a task that is about to exist (reservation.c) */
+    /* What it came with. */
+    int64_t expiry; /* monotonic */
+    double rate_per_second;
+    struct list_id list_id; /* texts behind the struct */
+    const char *identity, *isolation_group, *domain_name, *base_list;
+    enum list_kind kind;
 };
 
 /* --- the caller's side -------------------------------------------------------------------------
@@ -125,8 +128,14 @@ void list_id_to_message(const struct list_id *list_id, INTERNAL(ListId) * messag
 struct list_id list_id_from_message(const INTERNAL(ListId) * message);
 /* For a struct slice whose bytes nobody changes. */
 ProtobufCBinaryData slice_to_message(struct slice bytes);
-/* Copies a text to *at and moves it behind. */
-const char *text_put(char **at, const char *text);
+/* Copies a text of that size, with its NUL, to *at and moves it behind. */
+static inline const char *
+text_put(char **at, const char *text, size_t size)
+{
+    char *copy = *at;
+    *at = (char *)mempcpy(copy, text, size);
+    return copy;
+}
 
 /* --- offer.c -----------------------------------------------------------------------------------
  */

@@ -67,22 +67,23 @@ waiting_poll_new(const struct poll *poll, const struct list_id *list_id, struct 
 {
     const char *group = poll->isolation_group == NULL ? "" : poll->isolation_group;
     const char *base_list = poll->base_list == NULL ? "" : poll->base_list;
-    size_t size = strlen(list_id->domain_id) + strlen(list_id->name) + strlen(poll->domain_name) +
-                  strlen(base_list) + strlen(poll->identity) + strlen(group) + 6;
-    struct waiting_poll *made = memory_alloc(sizeof *made + size);
+    size_t domain_size = strlen(list_id->domain_id) + 1, list_size = strlen(list_id->name) + 1;
+    size_t name_size = strlen(poll->domain_name) + 1, base_size = strlen(base_list) + 1;
+    size_t identity_size = strlen(poll->identity) + 1, group_size = strlen(group) + 1;
+    struct waiting_poll *made = memory_alloc(sizeof *made + domain_size + list_size + name_size +
+                                             base_size + identity_size + group_size);
     char *at = (char *)(made + 1);
     *made = (struct waiting_poll){.caller = caller,
                                   .list_id = *list_id,
                                   .kind = poll->kind,
                                   .rate_per_second = poll->rate_per_second,
                                   .expiry = poll->expiry};
-    made->list_id.domain_id = text_put(&at, list_id->domain_id);
-    made->list_id.name = text_put(&at, list_id->name);
-    made->domain_name = text_put(&at, poll->domain_name);
-    made->base_list = text_put(&at, base_list);
-    made->identity = text_put(&at, poll->identity);
-    made->isolation_group = text_put(&at, group);
-    check(at == (char *)(made + 1) + size);
+    made->identity = text_put(&at, poll->identity, identity_size);
+    made->isolation_group = text_put(&at, group, group_size);
+    made->list_id.domain_id = text_put(&at, list_id->domain_id, domain_size);
+    made->list_id.name = text_put(&at, list_id->name, list_size);
+    made->domain_name = text_put(&at, poll->domain_name, name_size);
+    made->base_list = text_put(&at, base_list, base_size);
     list_init(&made->node);
     return made;
 }
@@ -151,7 +152,8 @@ poll_take(void *context, struct route_value *value)
     struct matching *matching = context;
     struct waiting_poll *poll = container_of(value, struct waiting_poll, value);
     struct loop_lists *loop_lists = loop_lists_here(matching);
-    check(route_is_here(list_owner(&poll->list_id)) && poll->list == NULL);
+    check(poll->list == NULL);
+    check(!CHECK_DEEPLY || route_is_here(list_owner(&poll->list_id)));
     struct place_polls *place_polls = &loop_lists->callers[poll->caller.place];
     if (poll->caller.number <= place_polls->newest) {
         probe("poll_came_again");
@@ -356,6 +358,6 @@ static const struct route_notice recall_notice = {
 void
 waiting_poll_recall(struct matching *matching, const struct list_id *list_id, uint64_t number)
 {
-    struct poll_recall *recall = recall_new((struct waiter){route_place_of(route_here()), number});
+    struct poll_recall *recall = recall_new((struct waiter){(unsigned)route_here().number, number});
     route_tell_surely(list_owner(list_id), &matching->service, &recall_notice, &recall->value);
 }
