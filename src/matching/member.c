@@ -93,7 +93,7 @@ notice_take(void *context, struct route_value *value)
 /* Lost: what polls and tasks say is sent again when the list is looked after; but a partition that
  * is woken, or was invited, is so once. So it is not lost within a cluster of one host. Twice: it
  * says what is so; where it counts polls or tasks, a visit in vain corrects that. */
-static const struct route_notice member_notice = {
+const struct route_notice member_notice = {
     .name = "list.notice",
     .encode = notice_encode,
     .decode = notice_decode,

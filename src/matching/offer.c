@@ -86,8 +86,7 @@ static struct slice
 offer_encode(const struct route_value *value, struct arena *arena)
 {
     const struct offer *offer = container_of(value, struct offer, value);
-    INTERNAL(ListTask) task;
-    task_to_message(offer->task, &task);
+    INTERNAL(Task) task = task_to_message(offer->task);
     INTERNAL(ListOffer) message = INTERNAL_VALUE(LIST_OFFER__INIT);
     message.action = offer->offer_action;
     message.host = offer->host;
@@ -166,7 +165,7 @@ offer_take(void *context, struct route_value *value)
         .take = offer_take, __VA_ARGS__                                                            \
     }
 
-static const struct route_notice notices[OFFER_ACTION_COUNT] = {
+const struct route_notice offer_notices[OFFER_ACTION_COUNT] = {
     /* Lost: its outbox row would stay offered until its shard is taken again, and no earlier. So it
      * is not lost within a cluster of one host; between hosts its shard has to hear that it came.
      * Twice: the list knows the row while it has it; after that another poll gets it, and the shard
@@ -190,15 +189,15 @@ offer_send(struct offer *offer)
 {
     struct list_id list_id = list_id_of_offer(offer);
     offer_let_go(offer);
-    route_tell_surely(list_owner(&list_id), offer->value.service, &notices[offer->offer_action],
-                      &offer->value);
+    route_tell_surely(list_owner(&list_id), offer->value.service,
+                      &offer_notices[offer->offer_action], &offer->value);
 }
 
 bool
 offer_try_send(struct offer *offer)
 {
     struct list_id list_id = list_id_of_offer(offer);
-    if (route_tell(list_owner(&list_id), offer->value.service, &notices[offer->offer_action],
+    if (route_tell(list_owner(&list_id), offer->value.service, &offer_notices[offer->offer_action],
                    &offer->value))
         return true;
     offer_free(offer);
@@ -214,6 +213,6 @@ offer_forward(struct offer *offer, int32_t host)
     offer->offer_action = OFFER_FORWARD;
     struct list_id list_id = list_id_of_offer(offer);
     offer_let_go(offer);
-    route_tell_later(list_owner(&list_id), offer->value.service, &notices[OFFER_FORWARD],
+    route_tell_later(list_owner(&list_id), offer->value.service, &offer_notices[OFFER_FORWARD],
                      &offer->value);
 }

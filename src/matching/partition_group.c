@@ -383,7 +383,7 @@ division_take(void *context, struct route_value *value)
 /* Lost: a place that knows no division sends all to the root, which is right; but one that knows an
  * old one would poll partitions that are no more, and nobody tells it again. So it is not lost
  * within a cluster of one host. Twice: it is the same. */
-static const struct route_notice division_notice_row = {
+const struct route_notice group_notice = {
     .name = "list.division",
     .encode = division_encode,
     .decode = division_decode,
@@ -400,7 +400,7 @@ partition_group_publish(struct task_list *root, const struct division *division)
     check(root->partition == 0 && root->root != NULL);
     division_check(division);
     for (unsigned i = 0; i < route_place_count(); i++)
-        route_tell_later(owner_at_place(i), &matching->service, &division_notice_row,
+        route_tell_later(owner_at_place(i), &matching->service, &group_notice,
                          &division_notice_new(division, root->rate_requested, root->key)->value);
     probe("task_list_divided");
 }

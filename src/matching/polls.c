@@ -97,6 +97,10 @@ sweep(struct timer *timer)
         struct poll *poll = poll_table->slots[i].poll;
         if (poll == NULL || now < poll_table->slots[i].given_up)
             continue;
+#ifdef CADENZA_FAULT_lost_recall_leaks
+        if (poll->is_recalled)
+            continue;
+#endif
         probe("poll_given_up");
         poll_leave(poll_table, poll);
         poll->back(poll, POLL_EMPTY);
@@ -172,6 +176,12 @@ poll_came_home(struct matching *matching, struct waiting_poll *came)
     enum poll_end end = came->end;
     if (came->start_bytes.length > 0)
         came->start = start_from_message(matching, came->task, came->start_bytes, came->arena);
+#ifdef CADENZA_FAULT_lost_recall_leaks
+    if (poll != NULL && poll->is_recalled && end == POLL_EMPTY) {
+        waiting_poll_free(came); /* fault: the recall will bring it back */
+        return;
+    }
+#endif
     if (poll == NULL) {
         probe("poll_ended_before");
         if (came->task != NULL)

@@ -150,10 +150,9 @@ matching_add_query(struct matching *matching, const struct task *query, struct a
     struct task found = *query;
     task_find_partition(&found, arena);
     struct list_id list_id = list_id_of_task(&found);
-    INTERNAL(ListTask) task;
+    INTERNAL(Task) task = task_to_message(&found);
     INTERNAL(AddQueryRequest) request = INTERNAL_VALUE(ADD_QUERY_REQUEST__INIT);
     INTERNAL(Empty) answer = INTERNAL_VALUE(EMPTY__INIT);
-    task_to_message(&found, &task);
     request.query = &task;
     return route_ask(list_owner(&list_id), &matching->service, &query_question, &request, arena,
                      &answer);

@@ -37,18 +37,18 @@ end_encode(const struct route_value *value, struct arena *arena)
     const struct reservation_end_value *end =
         container_of(value, struct reservation_end_value, value);
     const struct reservation_outcome *outcome = &end->outcome;
-    INTERNAL(ListTask) task;
+    INTERNAL(Task) task;
     INTERNAL(ListReservationEnd) message = INTERNAL_VALUE(LIST_RESERVATION_END__INIT);
     message.place = end->shard.place;
     message.number = end->shard.number;
     message.poll_place = end->poll.place;
     message.poll_number = end->poll.number;
     if (outcome->task != NULL) {
-        task_to_message(outcome->task, &task);
+        task = task_to_message(outcome->task);
         message.task = &task;
         message.request_id = (char *)outcome->request_id;
-        message.start =
-            start_to_message(end->value.service->context, outcome->task, outcome->start, arena);
+        message.start = start_to_message(end->value.service->context, outcome->task, outcome->start,
+                                         outcome->start_bytes, arena);
     }
     return message_encode(arena, &message.base);
 }
@@ -124,7 +124,7 @@ end_take(void *context, struct route_value *value)
 /* With a task that is started. Lost: the timeouts of its run would have to find that it went to
  * nobody. So it is not lost within a cluster of one host. Twice: the poll is not reserved any more.
  */
-static const struct route_notice delivered_notice = {
+const struct route_notice delivered_notice = {
     .name = "list.delivered",
     .encode = end_encode,
     .decode = end_decode,
@@ -135,7 +135,7 @@ static const struct route_notice delivered_notice = {
 
 /* Without one. Lost: the list takes its poll back after a time. Twice: the poll is not reserved any
  * more, or by another one. */
-static const struct route_notice released_notice = {
+const struct route_notice released_notice = {
     .name = "list.released",
     .encode = end_encode,
     .decode = end_decode,
@@ -268,7 +268,7 @@ answer_take(void *context, struct route_value *value)
 
 /* Lost: the shard goes on without, and the list takes the poll back after a time. Twice: it is the
  * same poll; after the end of the reservation it is released once more. */
-static const struct route_notice answer_notice = {
+const struct route_notice reserved_notice = {
     .name = "list.reserved",
     .encode = answer_encode,
     .decode = answer_decode,
@@ -343,14 +343,14 @@ request_take(void *context, struct route_value *value)
         request->shard.number, list_owner(&request->list_id), poll == NULL ? NULL : poll->identity);
     if (poll != NULL)
         answer->poll = poll->caller;
-    route_tell_surely(owner_at_place(request->shard.place), &matching->service, &answer_notice,
+    route_tell_surely(owner_at_place(request->shard.place), &matching->service, &reserved_notice,
                       &answer->value);
     request_free(value);
 }
 
 /* Lost: the shard goes on without. Twice: a second poll is granted to a reservation that has one,
  * and released. */
-static const struct route_notice request_notice = {
+const struct route_notice reserve_notice = {
     .name = "list.reserve",
     .encode = request_encode,
     .decode = request_decode,
@@ -401,7 +401,7 @@ matching_reserve(struct matching *matching, struct reservation *reservation)
     struct reservation_request *request = request_new(&list_id, shard);
     reservation->is_asking = true;
     bool is_asked =
-        route_tell(list_owner(&list_id), &matching->service, &request_notice, &request->value);
+        route_tell(list_owner(&list_id), &matching->service, &reserve_notice, &request->value);
     reservation->is_asking = false;
     if (!is_asked) {
         request_free(&request->value);

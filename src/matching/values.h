@@ -114,15 +114,22 @@ struct place_polls {
     uint32_t capacity;
 };
 
+/* --- the rows: how each value is written, and what becomes of it if it is lost ------------------
+ */
+
+extern const struct route_notice offer_notices[OFFER_ACTION_COUNT]; /* offer.c */
+extern const struct route_notice poll_notice, matched_notice, poll_end_notice,
+    recall_notice; /* waiting_poll.c */
+extern const struct route_notice reserve_notice, reserved_notice, delivered_notice,
+    released_notice;                            /* reserving.c */
+extern const struct route_notice member_notice; /* member.c */
+extern const struct route_notice group_notice;  /* partition_group.c */
+
 /* --- message.c: as they are written ------------------------------------------------------------
  */
 
-/* What a message says of a task, with the texts of the task. */
-void task_to_message(const struct task *task, INTERNAL(ListTask) * message);
-/* With the texts of the message. */
-struct task task_from_message(const INTERNAL(ListTask) * message);
-/* With its own, in the arena. */
-struct task *task_copy_message(const INTERNAL(ListTask) * message, struct arena *arena);
+/* A task with texts of its own, in the arena. */
+struct task *task_copy_message(const INTERNAL(Task) * message, struct arena *arena);
 void list_id_to_message(const struct list_id *list_id, INTERNAL(ListId) * message);
 /* With the texts of the message. */
 struct list_id list_id_from_message(const INTERNAL(ListId) * message);
@@ -220,9 +227,10 @@ void reservation_release(struct waiting_poll *poll);
 /* --- start: what is to be known of a start that a reservation brought ---------------------------
  */
 
-/* For a message; empty: it cannot be written, so the start is in doubt. */
+/* For a message, if it did not come as bytes anyhow; empty: it cannot be written, so the start is
+ * in doubt. */
 ProtobufCBinaryData start_to_message(const struct matching *matching, const struct task *task,
-                                     void *start, struct arena *arena);
+                                     void *start, struct slice start_bytes, struct arena *arena);
 /* In the arena; NULL: it is in doubt. */
 void *start_from_message(const struct matching *matching, const struct task *task,
                          struct slice bytes, struct arena *arena);

@@ -167,7 +167,7 @@ poll_take(void *context, struct route_value *value)
 
 /* Lost: its caller gives it up some time after its expiry. Twice: the numbers of a place rise, so
  * the second one is dropped. */
-static const struct route_notice poll_notice = {
+const struct route_notice poll_notice = {
     .name = "list.poll",
     .encode = poll_encode,
     .decode = poll_decode,
@@ -189,18 +189,18 @@ static struct slice
 end_encode(const struct route_value *value, struct arena *arena)
 {
     const struct waiting_poll *poll = container_of(value, struct waiting_poll, value);
-    INTERNAL(ListTask) task;
+    INTERNAL(Task) task;
     INTERNAL(ListPollEnd) message = INTERNAL_VALUE(LIST_POLL_END__INIT);
     message.number = poll->caller.number;
     message.end = poll->end;
     message.backlog = poll->backlog;
     message.waited = poll->waited;
     if (poll->task != NULL) {
-        task_to_message(poll->task, &task);
+        task = task_to_message(poll->task);
         message.task = &task;
         message.request_id = poll->request_id == NULL ? "" : (char *)poll->request_id;
-        message.start =
-            start_to_message(poll->value.service->context, poll->task, poll->start, arena);
+        message.start = start_to_message(poll->value.service->context, poll->task, poll->start,
+                                         poll->start_bytes, arena);
     }
     return message_encode(arena, &message.base);
 }
@@ -245,7 +245,7 @@ end_take(void *context, struct route_value *value)
  * timeouts of its run would have to find that a started one went to nobody. So it is not lost
  * within a cluster of one host. Twice: the second one has a number that is not known any more, and
  * its task goes back to the list; its shard does not start it again. */
-static const struct route_notice matched_notice = {
+const struct route_notice matched_notice = {
     .name = "list.matched",
     .encode = end_encode,
     .decode = end_decode,
@@ -256,7 +256,7 @@ static const struct route_notice matched_notice = {
 
 /* Without one. Lost: its caller gives the poll up some time after its expiry. Twice: the second one
  * has a number that is not known any more. */
-static const struct route_notice end_notice = {
+const struct route_notice poll_end_notice = {
     .name = "list.poll_end",
     .encode = end_encode,
     .decode = end_decode,
@@ -285,7 +285,7 @@ waiting_poll_send_back(struct matching *matching, struct waiting_poll *poll, enu
     }
     poll->value.service = &matching->service;
     route_tell_later(owner_at_place(poll->caller.place), &matching->service,
-                     end == POLL_MATCHED ? &matched_notice : &end_notice, &poll->value);
+                     end == POLL_MATCHED ? &matched_notice : &poll_end_notice, &poll->value);
 }
 
 /* --- recalls ---- */
@@ -345,7 +345,7 @@ recall_take(void *context, struct route_value *value)
 }
 
 /* Lost: the poll ends by its time, at its list and at its caller's. Twice: it is gone. */
-static const struct route_notice recall_notice = {
+const struct route_notice recall_notice = {
     .name = "list.recall",
     .encode = recall_encode,
     .decode = recall_decode,

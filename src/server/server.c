@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "base/memory.h"
 #include "engine/engine.h"
+#include "engine/shard/starts.h"
 #include "entity/watchers.h"
 #include "failover/drains.h"
 #include "fiber/clock.h"
@@ -202,6 +203,18 @@ worker_wanted(void *context, const char *domain_id, const char *list, enum task_
     system_wanted(server->system, domain_id, list, type);
 }
 
+static struct slice
+start_encode(void *context, enum task_type type, const void *start, struct arena *arena)
+{
+    return task_start_encode(type, start, arena);
+}
+
+static void *
+start_decode(void *context, enum task_type type, struct slice bytes, struct arena *arena)
+{
+    return task_start_decode(bytes, arena);
+}
+
 static const char *
 host_name(const struct server *server)
 {
@@ -237,6 +250,8 @@ open_matching(struct server *server)
         .is_isolation_group_drained = is_group_drained,
         .is_served = is_served,
         .wanted = worker_wanted,
+        .start_encode = start_encode,
+        .start_decode = start_decode,
         .context = server,
     });
 }

@@ -101,6 +101,11 @@ start_attempt_record(struct start_attempt *start_attempt)
     check(!task_is_query(start_attempt->task));
     struct uuid request_id = uuid_new_v4();
     uuid_format(&request_id, start_attempt->request_id);
+#ifdef CADENZA_FAULT_repeated_offer_starts_twice
+    (void)snprintf(start_attempt->request_id, sizeof start_attempt->request_id, "%u-%llu",
+                   (unsigned)start_attempt->task->shard,
+                   (unsigned long long)start_attempt->task->schedule_id);
+#endif
     if (start_attempt->same_as != NULL)
         (void)snprintf(start_attempt->request_id, sizeof start_attempt->request_id, "%s",
                        start_attempt->same_as);
