@@ -58,6 +58,10 @@ take_home(struct storm *storm, struct test_poll *test_poll)
     struct matching *matching = storm->matching_fixture.matching;
     const struct task *task = test_poll->poll.task;
     storm->matched++;
+    if (test_poll->poll.start != NULL) {
+        EXPECT_TEXT(test_poll->poll.start, "told");
+        EXPECT_TEXT(test_poll->poll.request_id, "start");
+    }
     if (test_poll->poll.start == NULL && random_below(&storm->random, 8) == 0) {
         matching_return(matching, task);
     } else {
