@@ -48,5 +48,5 @@ route_here(void)
 bool
 route_is_here(struct owner owner)
 {
-    return route_loop_of(owner) == loop_self();
+    return route_place_of(owner) == loop_index(loop_self());
 }

@@ -22,13 +22,13 @@ send_value(struct owner owner, struct route_service *service, const struct route
 {
     value->notice = notice;
     value->service = service;
-    if (route_is_here(owner) && urgency != NEVER_AT_ONCE) {
+    struct loop *loop = route_loop_of(owner);
+    if (loop == loop_self() && urgency != NEVER_AT_ONCE) {
         notice->take(service->context, value);
         return true;
     }
     value->message.deliver = deliver;
     atomic_fetch_add(&service->on_the_way, 1);
-    struct loop *loop = route_loop_of(owner);
     if (urgency != MAY_BE_REFUSED)
         loop_post_answer(loop, &value->message);
     else if (!loop_post(loop, &value->message)) {
