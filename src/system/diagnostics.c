@@ -24,12 +24,13 @@
 struct list_owner {
     struct system_task *task;
     const char *domain_id;
+    struct error *err; /* a list did not answer: who polls there is not known */
 };
 
 static bool
 describe_pollers(void *context, bool is_decision, const char *list, int64_t *backlog)
 {
-    const struct list_owner *owner = context;
+    struct list_owner *owner = context;
     struct arena *arena = owner->task->arena;
     API(DescribeTaskListResponse) *response =
         message_new(arena, API_TYPE(describe_task_list_response));
@@ -41,6 +42,8 @@ describe_pollers(void *context, bool is_decision, const char *list, int64_t *bac
         matching_describe(owner->task->parts->matching, &spot, true, arena, response);
     if (err == NULL && response->task_list_status != NULL)
         *backlog = response->task_list_status->backlog_count_hint;
+    if (err != NULL)
+        owner->err = err;
     return err == NULL && response->n_pollers > 0;
 }
 
@@ -73,14 +76,14 @@ make_report(struct system_task *task, const struct diagnosis_spec *request, stru
     struct run_key key = {.domain_id = arena_text(task->arena, domain->id),
                           .workflow_id = request->workflow_id,
                           .run_id = request->run_id};
-    struct list_owner owner = {task, key.domain_id};
+    struct list_owner owner = {.task = task, .domain_id = key.domain_id};
     struct pollers_port port = {describe_pollers, &owner};
     struct diagnosis *diagnosis = diagnosis_begin(task->arena);
     struct error *err = add_history(task, &key, diagnosis);
     if (err == NULL)
         *report = diagnosis_end(diagnosis, &port);
     diagnosis_free(diagnosis);
-    return err;
+    return err != NULL ? err : owner.err;
 }
 
 /* --- the activity ---- */
