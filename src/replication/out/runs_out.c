@@ -103,6 +103,14 @@ share_fiber(void *argument)
     latch_done(&share->run_poll->open);
 }
 
+/* Must it answer now, whatever it has? */
+static bool
+is_over(const struct run_poll *run_poll)
+{
+    return fiber_is_cancelled() || clock_monotonic() >= fiber_deadline() ||
+           atomic_load(&run_poll->replication->is_shutting_down);
+}
+
 static void
 ask_shares(struct run_poll *run_poll)
 {
@@ -114,10 +122,11 @@ ask_shares(struct run_poll *run_poll)
         run_poll->shares[i].fiber =
             fiber_start("replication out", share_fiber, &run_poll->shares[i]);
     }
-    /* If the call is cancelled, the shares still end soon, by their deadline. */
-    while (!latch_wait_until(&run_poll->open, clock_monotonic() + WAIT_SLICE))
-        if (atomic_load(&run_poll->replication->is_shutting_down))
-            cancel_shares(run_poll);
+    while (!is_over(run_poll) && !latch_wait_until(&run_poll->open, clock_monotonic() + WAIT_SLICE))
+        continue;
+    if (run_poll->open.open > 0)
+        cancel_shares(run_poll);
+    latch_wait(&run_poll->open);
     for (unsigned i = 0; i < run_poll->share_count; i++)
         check(run_poll->shares[i].fiber == NULL);
 }
