@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "failover/drains.h"
+#include "route/test_answers.h"
 #include "rpc/over_grpc.h"
 #include "settings/settings.h"
 #include "wire/names.h"
@@ -217,7 +218,7 @@ register_domain(struct fixture *fixture, const char *name, bool is_global)
         make_global(fixture, request);
     request->workflow_execution_retention_period =
         presence_make_duration(fixture->arena, 24 * 3600);
-    EXPECT_OK(fixture_call(fixture, request, NULL));
+    EXPECT_MADE(fixture_call(fixture, request, NULL));
 }
 
 /* Alone (no group), in a given group, or in the group of two that the config says. */

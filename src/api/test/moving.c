@@ -1,6 +1,7 @@
 /* moving.c - see moving.h. */
 #include "api/test/moving.h"
 
+#include "route/test_answers.h"
 #include "wire/presence.h"
 
 void
@@ -8,7 +9,7 @@ moving_register(struct fixture *fixture)
 {
     API(RegisterDomainRequest) *request = sample_register(EAST, NULL, fixture->arena);
     request->name = "moving";
-    EXPECT_OK(fixture_call(fixture, request, NULL));
+    EXPECT_MADE(fixture_call(fixture, request, NULL));
 }
 
 struct error *
@@ -24,7 +25,7 @@ moving_try(struct fixture *fixture, const char *cluster, int64_t seconds)
 void
 moving_go(struct fixture *fixture, const char *cluster)
 {
-    EXPECT_OK(moving_try(fixture, cluster, 0));
+    EXPECT_MADE(moving_try(fixture, cluster, 0));
 }
 
 API(PollForDecisionTaskRequest) *
