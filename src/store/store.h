@@ -101,8 +101,8 @@ ticket_t writer_submit(struct writer *writer, const struct batch *batch);
  * group that it comes into: it compares the guard (writer_guard, which may be 0 here) where it
  * compares those of batches, writes no row and no guard, and needs no sync of its own. Once the
  * ticket is durable the answer is yes, see promise 8; if the guard is another the writer fails with
- * ERR_FENCED. Needs no room, never yields; no call of writer_on_durable. Where a store is alone
- * (store_is_alone) nobody can have overtaken an owner, so its owner need not ask. */
+ * ERR_FENCED. Needs no room, never yields. Where a store is alone (store_is_alone) nobody can have
+ * overtaken an owner, so its owner need not ask. */
 ticket_t writer_confirm(struct writer *writer);
 /* The newest ticket given out, the newest durable one. */
 ticket_t writer_newest(const struct writer *writer);

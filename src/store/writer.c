@@ -177,7 +177,7 @@ writer_take_answer(struct writer *writer, const struct commit *commit)
     if (commit->failed)
         return;
     writer->durable++;
-    if (writer->on_durable != NULL && !commit->is_confirmation)
+    if (writer->on_durable != NULL) /* for confirmations too: what waits for any ticket goes on */
         writer->on_durable(writer->on_durable_context, writer->durable, NULL);
     writer_resolve(writer, writer->durable);
 }

@@ -59,12 +59,26 @@ phase_begin(struct memory_store *store, enum phase phase, int64_t delay_max)
         timer_start(&store->timer, clock_monotonic() + delay);
 }
 
+static bool
+is_to_be_written(const struct list *group)
+{
+    list_each(node, group)
+        if (!list_entry(node, struct flight, node)->is_confirmation)
+            return true;
+    return false;
+}
+
+/* Confirmations alone need no disk; asking takes as long as a read. */
 static void
 group_begin(struct memory_store *store)
 {
-    check(store->phase == PHASE_IDLE && list_is_empty(&store->handle->group));
-    list_splice_back(&store->handle->group, &store->handle->waiting);
-    phase_begin(store, PHASE_WRITING, store->base->write_max);
+    struct list *group = &store->handle->group;
+    check(store->phase == PHASE_IDLE && list_is_empty(group));
+    list_splice_back(group, &store->handle->waiting);
+    if (is_to_be_written(group))
+        phase_begin(store, PHASE_WRITING, store->base->write_max);
+    else
+        phase_begin(store, PHASE_SYNCING, store->base->read_max);
 }
 
 static struct commit *

@@ -41,7 +41,7 @@ struct race {
 /* One ownership, from taking to losing it. */
 struct reign {
     struct candidate *candidate;
-    uint64_t guard;
+    uint64_t guard, steps;
     uint64_t guard_acked_max[STEPS_MAX + 1]; /* by step: what all had been told when it went off */
 };
 
@@ -70,6 +70,8 @@ note_ack(void *context, ticket_t durable, const struct error *failure)
     if (failure != NULL)
         return;
     uint64_t step = durable - 1;
+    if (durable > reign->steps) /* a confirmation */
+        return;
     /* It was sent after a newer owner had been acknowledged: it must not have landed. */
     EXPECT(reign->guard >= reign->guard_acked_max[step]);
     struct heap *host = heap_select(NULL); /* the notes outlive the host */
@@ -96,7 +98,7 @@ reign_once(struct candidate *candidate, struct store *store, struct arena *arena
     struct reign reign = {.candidate = candidate, .guard = guard + 1};
     struct writer *writer = writer_open(store, SHARD, guard, STEPS_MAX);
     writer_on_durable(writer, note_ack, &reign);
-    uint64_t steps = 1 + entropy_below(STEPS_MAX);
+    uint64_t steps = reign.steps = 1 + entropy_below(STEPS_MAX);
     for (uint64_t step = 0; step < steps; step++) {
         struct batch *batch = batch_new(arena, SHARD, reign.guard);
         batch_put(batch, ROW_DEAD_LETTER, row_key(reign.guard, step, arena),

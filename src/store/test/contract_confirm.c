@@ -78,7 +78,7 @@ contract_a_confirmation_has_its_place_among_the_batches(struct contract *contrac
         EXPECT_EQ(writer_guard(writer), i);
     }
     EXPECT_OK(writer_wait(writer, 20, contract->arena));
-    EXPECT_EQ(told, 10); /* all before it are durable, and nobody is told of a confirmation */
+    EXPECT_EQ(told, 20); /* a confirmation's ticket becomes durable as any other does */
     EXPECT_EQ(contract_guard(contract, SHARD(1)), 10);
     writer_close(writer);
     /* Behind a batch that was refused it is refused, though the guard is what it expects. */
