@@ -28,6 +28,7 @@ struct visible_change {
 struct visibility_update {
     struct list node;
     struct visible_change change;
+    uint64_t after;  /* row of the shard's update before it: what lies between is nothing */
     size_t size;     /* of the block */
     uint64_t ticket; /* with the shard: of its step */
     int64_t time;    /* with visibility: when it was taken, monotonic */
@@ -35,12 +36,21 @@ struct visibility_update {
 /* Copies the change; memory_free. */
 struct visibility_update *visibility_update_new(const struct visible_change *change);
 
+/* What visibility has of a shard. */
+struct visible_level {
+    uint64_t newest;    /* row that it has, or that waits there; 0: none */
+    uint64_t fed, safe; /* rows that it shows, and would whatever crashes, as far as it knows */
+};
+
 /* Visibility; filled by server/ or a test. */
 struct visible_port {
-    /* The newest row of the shard that it has; 0: none. On the shard's loop. Yields. */
-    struct error *(*level)(void *context, uint32_t shard, struct arena *arena, uint64_t *row);
+    /* On the shard's loop. Yields. Errors: the visibility store's, those of route_ask. */
+    struct error *(*level)(void *context, uint32_t shard, struct arena *arena,
+                           struct visible_level *level);
     /* Hands over a change that is durable. On the shard's loop, no yield. False: no room now, it
-     * stays the shard's; it is read from the store later. */
+     * stays the shard's; it is read from the store later. It may get lost on its way, and then so
+     * does what comes after it, since `after` is missing there; a shard that hears nothing asks for
+     * the level, and goes on behind that. */
     bool (*give)(void *context, struct visibility_update *update);
     void *context;
 };

@@ -11,6 +11,10 @@
  * case: everything above what visibility has is unread. If visibility lacks rows that are gone (its
  * database was lost, or is an old copy), the shard's part of it is rebuilt: rebuild.c.
  *
+ * What is handed over may get lost on its way, and visibility then refuses all that comes behind
+ * it. So who has handed over something and hears of no progress for a while begins again: it asks
+ * what visibility has, and reads the rest from the store.
+ *
  * Invariants:
  *   1. Rows are handed over in rising order, unless visibility starts over.
  *   2. trimmed < unread_from: what was not handed over is in the store.
@@ -27,6 +31,7 @@
 #define TRIM_INTERVAL NS_PER_S
 #define RETRY_DELAY   (100 * NS_PER_MS)
 #define PAGE_ROWS     200
+#define STALL_DELAY   (5 * NS_PER_S) /* visibility is fed, or says that it cannot be, much sooner */
 
 void
 visibility_feed_check(const struct visibility_feed *visibility_feed)
@@ -45,12 +50,39 @@ visibility_feed_check(const struct visibility_feed *visibility_feed)
     }
 }
 
+/* Has nothing been heard for long? */
+static void
+look_for_stall(struct timer *timer)
+{
+    struct visibility_feed *visibility_feed = container_of(timer, struct visibility_feed, stall);
+    if (visibility_feed->fed >= visibility_feed->given)
+        return;
+    int64_t due = visibility_feed->heard + STALL_DELAY;
+    if (due > clock_monotonic()) {
+        timer_start(timer, due);
+        return;
+    }
+    visibility_feed->is_stalled = true;
+    fiber_cond_broadcast(&visibility_feed->changed);
+}
+
+/* Something is handed over and not fed. */
+static void
+watch_for_stall(struct visibility_feed *visibility_feed)
+{
+    if (timer_is_pending(&visibility_feed->stall))
+        return;
+    visibility_feed->heard = clock_monotonic();
+    timer_start(&visibility_feed->stall, visibility_feed->heard + STALL_DELAY);
+}
+
 void
 visibility_init(struct tenure *tenure)
 {
     struct visibility_feed *visibility_feed = &tenure->visibility_feed;
     list_init(&visibility_feed->undurable);
     fiber_cond_init(&visibility_feed->changed);
+    timer_init(&visibility_feed->stall, look_for_stall);
     visibility_feed->unread_from = 1;
 }
 
@@ -65,6 +97,7 @@ void
 visibility_free(struct tenure *tenure)
 {
     forget_undurable(&tenure->visibility_feed);
+    timer_stop(&tenure->visibility_feed.stall);
 }
 
 void
@@ -176,11 +209,14 @@ bool
 visibility_hand_over(struct tenure *tenure, struct visibility_update *update)
 {
     const struct visible_port *port = &tenure->shard->options.visibility;
+    struct visibility_feed *visibility_feed = &tenure->visibility_feed;
     uint64_t row = update->change.row;
-    check(row > tenure->visibility_feed.given || update->change.is_beginning); /* 1 */
+    check(row > visibility_feed->given || update->change.is_beginning); /* 1 */
+    update->after = visibility_feed->given;
     if (!port->give(port->context, update))
         return false;
-    tenure->visibility_feed.given = row;
+    visibility_feed->given = row;
+    watch_for_stall(visibility_feed);
     return true;
 }
 
@@ -244,6 +280,20 @@ visibility_fill(struct tenure *tenure, struct batch *batch)
     probe("visible_rows_trimmed");
 }
 
+static void
+note_stored(struct visibility_feed *visibility_feed, uint64_t fed, uint64_t safe)
+{
+    /* What a tenure before this one handed over may be told late, and is below what we read. */
+    if (fed > visibility_feed->fed) {
+        visibility_feed->fed = fed;
+        visibility_feed->heard = clock_monotonic();
+    }
+    visibility_feed->safe = safe > visibility_feed->safe ? safe : visibility_feed->safe;
+    if (visibility_feed->unread_from != 0 && visibility_feed->safe >= visibility_feed->unread_from)
+        visibility_feed->safe = visibility_feed->unread_from - 1;
+    fiber_cond_broadcast(&visibility_feed->changed);
+}
+
 void
 shard_visibility_stored(struct shard *shard, uint64_t fed, uint64_t safe)
 {
@@ -251,13 +301,7 @@ shard_visibility_stored(struct shard *shard, uint64_t fed, uint64_t safe)
     shard_check(shard);
     if (tenure == NULL)
         return;
-    struct visibility_feed *visibility_feed = &tenure->visibility_feed;
-    /* What a tenure before this one handed over may be told late, and is below what we read. */
-    visibility_feed->fed = fed > visibility_feed->fed ? fed : visibility_feed->fed;
-    visibility_feed->safe = safe > visibility_feed->safe ? safe : visibility_feed->safe;
-    if (visibility_feed->unread_from != 0 && visibility_feed->safe >= visibility_feed->unread_from)
-        visibility_feed->safe = visibility_feed->unread_from - 1;
-    fiber_cond_broadcast(&visibility_feed->changed);
+    note_stored(&tenure->visibility_feed, fed, safe);
 }
 
 /* --- what is in the store only ---- */
@@ -335,34 +379,57 @@ read_page(struct tenure *tenure, struct arena *arena, bool *has_room)
 
 /* --- the fiber ---- */
 
+/* Something that was handed over may have got lost: what visibility does not show yet is left to
+ * the store, until it is known again what it has. */
+static void
+begin_again(struct tenure *tenure)
+{
+    struct visibility_feed *visibility_feed = &tenure->visibility_feed;
+    uint64_t level = visibility_feed->fed;
+    level = level < visibility_feed->trimmed ? visibility_feed->trimmed : level; /* 2 */
+    visibility_feed->is_stalled = false;
+    if (visibility_feed->fed >= visibility_feed->given) /* it has come meanwhile */
+        return;
+    probe("visibility_begun_again");
+    visibility_feed->is_begun = false;
+    if (visibility_feed->unread_from == 0 || visibility_feed->unread_from > level + 1)
+        visibility_leave_from(tenure, level + 1);
+}
+
 /* Finds out what visibility has. Yields. */
 static struct error *
 begin(struct tenure *tenure, struct arena *arena)
 {
     struct visibility_feed *visibility_feed = &tenure->visibility_feed;
     const struct visible_port *port = &tenure->shard->options.visibility;
-    check(!visibility_feed->is_begun && visibility_feed->given == 0);
-    uint64_t level;
+    check(!visibility_feed->is_begun && visibility_feed->unread_from != 0);
+    struct visible_level level;
     struct error *err = port->level(port->context, tenure->shard->options.number, arena, &level);
     if (err != NULL || tenure->is_over)
         return err;
     visibility_feed->is_begun = true;
-    /* If visibility has numbers of ours, it has them from an owner that overtook us. If nobody can,
-     * the store is a copy from before: it shows a time that has not been. */
+    /* If visibility has numbers of ours that we did not hand over, it has them from an owner that
+     * overtook us. If nobody can, the store is a copy from before: it shows a time that has not
+     * been. */
     uint64_t own = (tenure->range_first << RANGE_BITS) + 1;
-    bool is_ahead = level >= own && tenure->shard->options.is_alone;
-    if (level < visibility_feed->trimmed || visibility_feed->is_without || is_ahead) {
+    own = own <= visibility_feed->given ? visibility_feed->given + 1 : own;
+    bool is_ahead = level.newest >= own && tenure->shard->options.is_alone;
+    if (level.newest < visibility_feed->trimmed || visibility_feed->is_without || is_ahead) {
         visibility_feed->rebuilds_wanted++;
         return NULL;
     }
-    visibility_feed->unread_from = level < own ? level + 1 : own;
+    visibility_feed->given = level.newest < own ? level.newest : own - 1;
+    visibility_feed->unread_from = visibility_feed->given + 1;
+    note_stored(visibility_feed, level.fed, level.safe);
+    if (visibility_feed->fed < visibility_feed->given)
+        watch_for_stall(visibility_feed);
     return NULL;
 }
 
 static bool
 has_work(const struct visibility_feed *visibility_feed)
 {
-    return visibility_feed->unread_from != 0 ||
+    return visibility_feed->unread_from != 0 || visibility_feed->is_stalled ||
            visibility_feed->rebuilds_wanted > visibility_feed->rebuilds_done;
 }
 
@@ -371,6 +438,8 @@ static struct error *
 work(struct tenure *tenure, struct arena *arena, int64_t *next)
 {
     struct visibility_feed *visibility_feed = &tenure->visibility_feed;
+    if (visibility_feed->is_stalled)
+        begin_again(tenure);
     struct error *err = visibility_feed->is_begun ? NULL : begin(tenure, arena);
     if (err == NULL && visibility_feed->rebuilds_wanted > visibility_feed->rebuilds_done &&
         !tenure->is_over)
@@ -380,8 +449,9 @@ work(struct tenure *tenure, struct arena *arena, int64_t *next)
         err = read_page(tenure, arena, &has_room);
     *next =
         has_work(visibility_feed) ? clock_monotonic() : NEVER; /* some may have come meanwhile */
+    bool is_lost = !visibility_feed->is_begun && visibility_feed->given > 0; /* begin_again */
     if (err != NULL || !has_room)
-        *next = clock_monotonic() + RETRY_DELAY;
+        *next = clock_monotonic() + (is_lost ? STALL_DELAY : RETRY_DELAY);
     return err;
 }
 

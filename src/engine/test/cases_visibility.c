@@ -15,11 +15,11 @@ struct fake_visibility {
 };
 
 static struct error *
-feed_level(void *context, uint32_t shard, struct arena *arena, uint64_t *row)
+feed_level(void *context, uint32_t shard, struct arena *arena, struct visible_level *level)
 {
     const struct fake_visibility *visibility = context;
     EXPECT_EQ(shard, 1);
-    *row = visibility->level;
+    *level = (struct visible_level){.newest = visibility->level, .fed = visibility->level};
     return NULL;
 }
 
@@ -95,6 +95,32 @@ case_what_lists_have_no_room_for_is_read_later(struct shard_fixture *fixture)
     EXPECT(visibility.closed == 2 && visibility.opened == 1);
     EXPECT_OK(shard_fixture_terminate(fixture, "two", fixture->arena));
     EXPECT_EQ(visibility.given, 4);
+}
+
+void
+case_what_got_lost_on_its_way_to_lists_is_read_again(struct shard_fixture *fixture)
+{
+    struct fake_visibility visibility;
+    feed_open_port(&visibility, fixture);
+    struct visibility_feed *feed = &fixture->shard->tenure->visibility_feed;
+    EXPECT_OK(shard_fixture_start(fixture, "one", "one", 100, fixture->arena, NULL));
+    uint64_t first = visibility.last_row;
+    EXPECT_OK(shard_fixture_start(fixture, "two", "two", 100, fixture->arena, NULL));
+    EXPECT_OK(shard_fixture_start(fixture, "three", "three", 100, fixture->arena, NULL));
+    EXPECT(timer_is_pending(&feed->stall));
+    shard_visibility_stored(fixture->shard, first, 0);
+    visibility.level = visibility.last_row = first; /* it has nothing of what came behind */
+    visibility.given = 0;
+    feed->is_stalled = true; /* so much time went by */
+    fiber_cond_broadcast(&feed->changed);
+    shard_fixture_wait(!feed->is_stalled && feed->unread_from == 0);
+    EXPECT(visibility.given == 2 && visibility.beginnings == 0);
+    shard_visibility_stored(fixture->shard, visibility.last_row, 0);
+    EXPECT_OK(shard_visibility_wait(fixture->shard, fixture->arena));
+    feed->is_stalled = true; /* all is there: nothing is told again */
+    fiber_cond_broadcast(&feed->changed);
+    shard_fixture_wait(!feed->is_stalled && feed->unread_from == 0);
+    EXPECT_EQ(visibility.given, 2);
 }
 
 void

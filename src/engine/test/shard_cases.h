@@ -64,6 +64,7 @@
     X(the_log_of_the_domains_is_kept_for_the_shard)                                                \
     X(lists_are_told_what_a_durable_step_shows)                                                    \
     X(what_lists_have_no_room_for_is_read_later)                                                   \
+    X(what_got_lost_on_its_way_to_lists_is_read_again)                                             \
     X(the_next_owner_hands_over_what_lists_do_not_have)                                            \
     X(rows_for_lists_go_when_they_are_safe)                                                        \
     X(lists_that_lack_rows_which_are_gone_are_made_anew)                                           \

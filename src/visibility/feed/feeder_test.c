@@ -70,8 +70,17 @@ feeder_fixture_forget(struct visibility *visibility, uint32_t shard, uint64_t le
     return NULL;
 }
 
+static struct error *
+feeder_fixture_level(struct visibility *visibility, uint32_t shard, struct arena *arena,
+                     uint64_t *row)
+{
+    *row = feeder_fixture_of(visibility)->last_row;
+    return NULL;
+}
+
 static const struct visibility_engine engine = {.name = "bench",
                                                 .feed = feeder_fixture_feed,
+                                                .level = feeder_fixture_level,
                                                 .sync = feeder_fixture_sync,
                                                 .forget = feeder_fixture_forget};
 
@@ -112,7 +121,7 @@ feeder_fixture_close(struct feeder_fixture *feeder_fixture)
 }
 
 static bool
-give(struct feeder_fixture *feeder_fixture, uint64_t row, bool is_beginning)
+give_after(struct feeder_fixture *feeder_fixture, uint64_t row, uint64_t after, bool is_beginning)
 {
     struct visible_port port = feeder_port(feeder_fixture->feeder);
     struct visible_change change = {.row = row,
@@ -121,10 +130,17 @@ give(struct feeder_fixture *feeder_fixture, uint64_t row, bool is_beginning)
                                     .workflow_id = "workflow",
                                     .run_id = "run"};
     struct visibility_update *update = visibility_update_new(&change);
+    update->after = after;
     bool is_taken = port.give(port.context, update);
     if (!is_taken)
         memory_free(update);
     return is_taken;
+}
+
+static bool
+give(struct feeder_fixture *feeder_fixture, uint64_t row, bool is_beginning)
+{
+    return give_after(feeder_fixture, row, row - 1, is_beginning);
 }
 
 static void
@@ -172,6 +188,44 @@ LOOP_TEST(feeder, a_feeder_that_stops_feeds_what_it_took_and_takes_nothing_more,
     feeder_stop(feeder_fixture.feeder);
     EXPECT_EQ(feeder_fixture.rows, 1); /* what was taken is fed */
     EXPECT(!give(&feeder_fixture, 2, false));
+    feeder_fixture_close(&feeder_fixture);
+}
+
+static struct visible_level
+ask_level(struct feeder_fixture *feeder_fixture, struct arena *arena)
+{
+    struct visible_level level;
+    struct visible_port port = feeder_port(feeder_fixture->feeder);
+    EXPECT_OK(port.level(port.context, 0, arena, &level));
+    return level;
+}
+
+LOOP_TEST(feeder, what_got_lost_takes_what_is_behind_it_along_and_nothing_is_fed_twice, 2)
+{
+    scoped(arena_drop) struct arena *arena = arena_new(0);
+    struct feeder_fixture feeder_fixture;
+    feeder_fixture_open(&feeder_fixture, arena);
+    feeder_fixture.last_row = 7;                      /* it has so much from an earlier life */
+    EXPECT(give_after(&feeder_fixture, 8, 7, false)); /* nobody knows of that yet */
+    EXPECT_EQ(ask_level(&feeder_fixture, arena).newest, 7);
+    EXPECT(give_after(&feeder_fixture, 8, 7, false));
+    EXPECT(give_after(&feeder_fixture, 8, 7, false));  /* twice */
+    EXPECT(give_after(&feeder_fixture, 10, 9, false)); /* 9 got lost */
+    EXPECT(give_after(&feeder_fixture, 11, 10, false));
+    WAIT(feeder_fixture.reported_fed == 8);
+    pause_ms(20);
+    EXPECT_EQ(feeder_fixture.rows, 1);
+    struct visible_level level = ask_level(&feeder_fixture, arena);
+    EXPECT(level.newest == 8 && level.fed == 8 && level.safe <= 8);
+    EXPECT(give_after(&feeder_fixture, 9, 8, false)); /* from the store */
+    EXPECT(give_after(&feeder_fixture, 10, 9, false));
+    WAIT(feeder_fixture.reported_fed == 10);
+    EXPECT_EQ(feeder_fixture.rows, 3);
+    EXPECT(give_after(&feeder_fixture, 10, 5, true)); /* a beginning needs nothing before it */
+    EXPECT(give_after(&feeder_fixture, 11, 10, false));
+    EXPECT(give_after(&feeder_fixture, 10, 5, true)); /* and comes once */
+    WAIT(feeder_fixture.reported_fed == 11);
+    EXPECT(feeder_fixture.rows == 4 && feeder_fixture.beginnings == 1);
     feeder_fixture_close(&feeder_fixture);
 }
 

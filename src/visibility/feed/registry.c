@@ -1,27 +1,32 @@
 /* registry.c - see registry.h.
  *
- * Changes are made on loop 0, one at a time. Each reads what is stored first: another host of the
- * cluster may have added something, and then the guard says so. */
+ * Changes are made where the domains live, one at a time. Each reads what is stored first: another
+ * host of the cluster may have added something, and then the guard says so. */
 #include "visibility/feed/registry.h"
 
 #include <stdatomic.h>
 
 #include "base/check.h"
 #include "base/memory.h"
+#include "cadenza/internal/v1/error.pb-c.h"
+#include "cadenza/internal/v1/visibility.pb-c.h"
 #include "config/value.h"
-#include "fiber/loop.h"
 #include "fiber/sync.h"
+#include "route/ask.h"
 #include "store/key.h"
+#include "wire/message.h"
+#include "wire/names.h"
 
 #define ATTEMPTS_MAX 5 /* another host may change it at the same time */
 
 struct registry {
     struct store *store;
+    struct route_service service;
     struct arena *arena; /* of the sets */
     _Atomic(const struct attribute_set *) set;
-    struct fiber_mutex changing; /* of loop 0 */
+    struct fiber_mutex changing; /* where the domains live, as the rest */
 
-    struct { /* the setting; loop 0 alone */
+    struct { /* the setting */
         const struct dynamic *dynamic;
         const struct log *log;
         int64_t interval;
@@ -93,6 +98,7 @@ registry_open(struct store *store, struct arena *arena, struct registry **opened
 {
     struct registry *registry = memory_zalloc(1, sizeof *registry);
     registry->store = store;
+    registry->service.context = registry;
     registry->arena = arena_new(0);
     fiber_mutex_init(&registry->changing);
     latch_init(&registry->setting.open, 0);
@@ -128,20 +134,11 @@ registry_set(const struct registry *registry)
 
 /* --- adding ---- */
 
-struct addition {
-    struct registry *registry;
-    const struct registry_key *keys;
-    size_t count;
-    struct arena *arena;
-    struct error *err;
-};
-
 /* What is stored and the new keys become the set, if the guard is still the same. Yields. */
 static struct error *
-try_add(const struct addition *addition)
+try_add(struct registry *registry, const INTERNAL(AddSearchAttributesQuestion) * request,
+        struct arena *arena)
 {
-    struct registry *registry = addition->registry;
-    struct arena *arena = addition->arena;
     uint64_t guard;
     check(registry->changing.owner == fiber_self());
     struct attribute_set *set;
@@ -149,11 +146,13 @@ try_add(const struct addition *addition)
     if (err != NULL)
         return err;
     struct batch *batch = batch_new(arena, PARTITION_OF_ATTRIBUTES, guard + 1);
-    for (size_t i = 0; err == NULL && i < addition->count; i++) {
-        const struct registry_key *key = &addition->keys[i];
+    for (size_t i = 0; err == NULL && i < request->n_keys; i++) {
+        const INTERNAL(SearchAttributeKey) *key = request->keys[i];
+        if (key->type >= ATTRIBUTE_TYPE_COUNT) /* of a later version */
+            return error_new(arena, ERR_BAD_REQUEST, "%s is of no type that there is", key->name);
         uint8_t *type = arena_alloc(arena, 1);
         *type = (uint8_t)key->type;
-        err = attribute_set_add(set, key->name, key->type, registry->arena);
+        err = attribute_set_add(set, key->name, (enum attribute_type)key->type, registry->arena);
         err = err == NULL ? NULL : error_copy(arena, err);
         batch_put(batch, ROW_SEARCH_ATTRIBUTE, key_of_text(key->name, arena), slice_of(type, 1));
     }
@@ -164,29 +163,45 @@ try_add(const struct addition *addition)
     return err;
 }
 
-static void
-add_on_loop(void *argument)
+static struct error *
+serve_add(void *context, struct owner owner, const void *request, struct arena *arena, void *answer)
 {
-    struct addition *addition = argument;
-    struct fiber_mutex *changing = &addition->registry->changing;
-    addition->err = fiber_mutex_lock(changing, addition->arena);
-    if (addition->err != NULL)
-        return;
+    struct registry *registry = context;
+    struct error *err = fiber_mutex_lock(&registry->changing, arena);
+    if (err != NULL)
+        return err;
     for (int attempt = 1; attempt <= ATTEMPTS_MAX; attempt++) {
-        addition->err = try_add(addition);
-        if (addition->err == NULL || addition->err->kind != ERR_FENCED)
+        err = try_add(registry, request, arena);
+        if (err == NULL || err->kind != ERR_FENCED)
             break;
     }
-    fiber_mutex_unlock(changing);
+    fiber_mutex_unlock(&registry->changing);
+    return err;
 }
+
+/* Adds keys. Once more: they are there already, with the same types, which changes nothing. No
+ * answer: the operator asks again. */
+static const struct route_question ask_add = {
+    .name = "visibility.add_search_attributes",
+    .request = INTERNAL_TYPE(add_search_attributes_question),
+    .answer = INTERNAL_TYPE(empty),
+    .serve = serve_add,
+    .may_come_twice = true,
+};
 
 struct error *
 registry_add(struct registry *registry, const struct registry_key *keys, size_t count,
              struct arena *arena)
 {
-    struct addition addition = {.registry = registry, .keys = keys, .count = count, .arena = arena};
-    struct error *err = loop_call(loop_at(0), add_on_loop, &addition, arena);
-    return err != NULL ? err : addition.err;
+    INTERNAL(AddSearchAttributesQuestion)
+    request = INTERNAL_VALUE(ADD_SEARCH_ATTRIBUTES_QUESTION__INIT);
+    INTERNAL(Empty) answer = INTERNAL_VALUE(EMPTY__INIT);
+    request.keys = arena_zalloc(arena, count, sizeof *request.keys);
+    for (; request.n_keys < count; request.n_keys++)
+        request.keys[request.n_keys] =
+            INTERNAL_NEW(arena, search_attribute_key, .name = (char *)keys[request.n_keys].name,
+                         .type = (uint32_t)keys[request.n_keys].type);
+    return route_ask(owner_of_domains(), &registry->service, &ask_add, &request, arena, &answer);
 }
 
 /* --- the setting ---- */
@@ -266,7 +281,7 @@ struct error *
 registry_follow(struct registry *registry, const struct dynamic *dynamic, int64_t interval,
                 const struct log *log, struct arena *arena)
 {
-    check(registry->setting.fiber == NULL && loop_index(loop_self()) == 0 && interval > 0);
+    check(registry->setting.fiber == NULL && route_is_here(owner_of_domains()) && interval > 0);
     registry->setting.dynamic = dynamic;
     registry->setting.log = log;
     registry->setting.interval = interval;

@@ -14,17 +14,18 @@
 
 struct registry;
 
-/* Reads what was added. On loop 0. Yields. Errors: the store's. */
+/* Reads what was added. Where the domains live. Yields. Errors: the store's. */
 must_use struct error *registry_open(struct store *store, struct arena *arena,
                                      struct registry **registry);
 /* Takes the keys of the setting now, and again when they changed, looking every `interval` ns. A
  * key of another type than it has already, or of none, is logged and ignored; the usual
- * keys need not be in the setting, but may. On loop 0, once; the settings must live longer than the
- * registry. Yields. Errors: the store's. */
+ * keys need not be in the setting, but may. Where the domains live, once; the settings must live
+ * longer than the registry. Yields. Errors: the store's. */
 must_use struct error *registry_follow(struct registry *registry, const struct dynamic *dynamic,
                                        int64_t interval, const struct log *log,
                                        struct arena *arena);
-/* Nobody uses it or a set of it any more. On loop 0. Yields if a setting was followed. */
+/* Nobody uses it or a set of it any more. Where the domains live. Yields if a setting was followed.
+ */
 void registry_close(struct registry *registry);
 /* The set of this moment; stays true until the registry closes. Any loop, no yield. */
 const struct attribute_set *registry_set(const struct registry *registry);
