@@ -38,7 +38,7 @@ start_proceeding(struct history_wait *wait)
 static void
 run_has_news(struct run_waiter *run, enum query_end end, struct slice result)
 {
-    check(end == QUERY_FREE && result.length == 0);
+    (void)end, (void)result; /* of queries */
     start_proceeding(container_of(run, struct history_wait, run));
 }
 
