@@ -18,6 +18,8 @@
 #include "wire/message.h"
 #include "wire/presence.h"
 
+#define FIND_ATTEMPTS 3
+
 /* --- to the querier ---- */
 
 /* A querier, as a worker's call names it. */
@@ -82,7 +84,8 @@ serve_end(void *context, struct owner owner, const void *asked, struct arena *ar
     return NULL;
 }
 
-/* It only looks. Not answered: the poll that found the query gives it back to its list. */
+/* It only looks. Not answered: it is asked again; then the poll gives the query back to its list.
+ */
 static const struct route_question query_find = {
     .name = "query.find",
     .request = INTERNAL_TYPE(find_query),
@@ -133,7 +136,12 @@ find_querier(const struct querier_path *path, struct arena *arena, bool *is_ther
     INTERNAL(FindQuery) request = INTERNAL_VALUE(FIND_QUERY__INIT);
     request.query_id = (char *)path->id;
     request.domain_id = (char *)path->domain_id;
-    return ask_querier(path, &query_find, &request, arena, is_there);
+    struct error *err;
+    int attempts = FIND_ATTEMPTS;
+    do
+        err = ask_querier(path, &query_find, &request, arena, is_there);
+    while (err != NULL && err->kind == ERR_UNAVAILABLE && --attempts > 0);
+    return err;
 }
 
 static INTERNAL(EndQuery) end_request(const struct querier_path *path)
