@@ -24,12 +24,12 @@
 #include "route/tell.h"
 #include "wire/names.h"
 
-#define POLL_SLOT_BITS   21              /* polls of a place, at most; the rest is a turn */
-#define POLL_GRACE       (20 * NS_PER_S) /* after its expiry a caller gives its poll up */
+#define POLL_SLOT_BITS   22              /* polls of a place, at most; the rest is a turn */
+#define POLL_GRACE       (40 * NS_PER_S) /* after its expiry a caller gives its poll up */
 #define POLL_SWEEP       (5 * NS_PER_S)  /* how often a place looks for such polls */
 #define DRAIN_GRACE      (5 * NS_PER_S)  /* the same, when the server drains */
 #define RESERVE_PATIENCE NS_PER_S        /* of a shard, for the answer of a list */
-#define RESERVED_MAX     (15 * NS_PER_S) /* then the list takes its poll back */
+#define RESERVED_MAX     (30 * NS_PER_S) /* then the list takes its poll back */
 
 /* Numbers stay (ListOffer). */
 enum offer_action {
