@@ -223,6 +223,8 @@ partition_group_choose_read(struct loop_lists *loop_lists, const struct poll *po
 void
 partition_group_note_backlog(struct loop_lists *loop_lists, const struct poll *poll)
 {
+    if (map_count(loop_lists->partition_groups) == 0) /* before the poll is read: it is long ago */
+        return;
     struct list_id list_id = {poll->domain_id, poll->type, poll->list, 0};
     struct partition_group *partition_group =
         poll->kind == LIST_NORMAL ? partition_group_find(loop_lists, &list_id) : NULL;
