@@ -1,7 +1,9 @@
-/* inside.h - what limits.c and domain.c share: the metrics of one domain. */
+/* inside.h - what the files of limits/ share: the metrics of one domain, and what the log named. */
 #ifndef CADENZA_ENGINE_LIMITS_INSIDE_H
 #define CADENZA_ENGINE_LIMITS_INSIDE_H
 
+#include "base/buffer.h"
+#include "base/limit.h"
 #include "base/list.h"
 #include "base/map.h"
 #include "engine/limits/limits.h"
@@ -36,5 +38,26 @@ void limits_domain_count_limited(struct limits_domain *domain, enum limits_side 
 void limits_domain_tick(struct limits_domain *domain, int64_t second);
 /* May it go? Nothing that it shows would change. */
 bool limits_domain_is_quiet(const struct limits_domain *domain);
+
+/* The workflow ids that the log has named lately. */
+struct limits_named {
+    struct log log;     /* says it is Cadence's history service, where operators look for this */
+    bool is_silent;     /* there is no log */
+    struct map *ids;    /* the side, domain id, NUL, workflow id → struct named_id */
+    struct list oldest; /* struct named_id, by time */
+    struct limit lines;
+    uint64_t left_out; /* since the last line */
+    struct buffer key; /* of the id that is looked for */
+};
+
+/* `log` may be NULL: then nothing is ever named. */
+void limits_named_init(struct limits_named *named, const struct log *log);
+void limits_named_free(struct limits_named *named);
+/* This id is above its limit: a line says so, unless one did less than a minute ago or a storm of
+ * other ids has taken the lines of this second. `is_counted`: then it counts as left out. */
+void limits_named_say(struct limits_named *named, enum limits_side side,
+                      const struct limits_key *key, bool is_counted, int64_t now);
+/* Time has passed: names that are old enough are forgotten. */
+void limits_named_tick(struct limits_named *named, int64_t now);
 
 #endif

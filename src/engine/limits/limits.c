@@ -16,16 +16,13 @@
 
 #define RECORDS_MAX 16384 /* per shard: ids that may be used within one second */
 #define PUSHED_OF   8     /* so many of the longest unused are looked at to push one out */
-#define LINES_PER_S 20    /* of the log, of one shard: a storm must not fill the disk */
 #define SECOND      1000000000LL
-#define NAMED_EVERY (50 * SECOND) /* in the log: each id every 50 s, so at least once a minute */
 
 struct record_side {
     struct limit bucket;
     int64_t second; /* which one `count` is of */
     uint32_t count, count_before;
     int64_t limited_second; /* when one was last held off, or would have been */
-    int64_t named;          /* in the log, when last; INT64_MIN: not yet */
     bool is_used;
     bool is_new; /* its bucket is not made yet */
 };
@@ -41,13 +38,11 @@ struct record {
 
 struct id_limits {
     struct limits_options options;
-    struct log log;      /* says it is Cadence's history service, where operators look for this */
     struct map *by_key;  /* domain id, NUL, workflow id → struct record */
     struct map *domains; /* id → struct limits_domain */
     struct list used;
-    struct buffer key;       /* of the record that is looked for */
-    struct limit lines;      /* of the log */
-    uint64_t lines_left_out; /* since the last one */
+    struct buffer key; /* of the record that is looked for */
+    struct limits_named named;
 };
 
 struct side_keys {
@@ -107,13 +102,10 @@ limits_new(const struct limits_options *options)
     limits->options = *options;
     if (limits->options.records_max == 0)
         limits->options.records_max = RECORDS_MAX;
-    if (options->log != NULL)
-        limits->log = *options->log;
-    limits->log.service = "cadence-history";
+    limits_named_init(&limits->named, options->log);
     limits->by_key = map_new();
     limits->domains = map_new();
     list_init(&limits->used);
-    limit_init(&limits->lines, LINES_PER_S, 0);
     return limits;
 }
 
@@ -161,6 +153,7 @@ limits_free(struct id_limits *limits)
     map_free(limits->domains);
     map_free(limits->by_key);
     buffer_free(&limits->key);
+    limits_named_free(&limits->named);
     memory_free(limits);
 }
 
@@ -237,25 +230,6 @@ record_find(struct id_limits *limits, const struct limits_key *key, int64_t now)
 
 /* --- taking ---- */
 
-static void
-log_limited(struct id_limits *limits, enum limits_side side, struct record *record,
-            const struct limits_key *key, int64_t now)
-{
-    struct record_side *its = &record->sides[side];
-    bool is_due = its->named == INT64_MIN || now - its->named >= NAMED_EVERY;
-    if (limits->options.log == NULL || !is_due || limit_take(&limits->lines, now) > 0) {
-        limits->lines_left_out++;
-        return;
-    }
-    its->named = now;
-    log_info(&limits->log, "Rate limiting workflowID",
-             log_text("request-type", side == LIMITS_EXTERNAL ? "external" : "internal"),
-             log_text("wf-domain-id", key->domain_id), log_text("wf-domain-name", key->domain_name),
-             log_text("wf-id", key->workflow_id),
-             log_number("lines-left-out", (int64_t)limits->lines_left_out));
-    limits->lines_left_out = 0;
-}
-
 /* What the domain's settings say at this moment. */
 struct terms {
     bool is_collected, is_enforced;
@@ -283,7 +257,7 @@ record_use(struct id_limits *limits, enum limits_side side, const struct limits_
     struct record_side *its = &record->sides[side];
     if (!its->is_used) {
         its->second = now / SECOND;
-        its->limited_second = its->named = INT64_MIN;
+        its->limited_second = INT64_MIN;
         its->is_new = true;
     }
     its->is_used = true;
@@ -334,10 +308,9 @@ take(struct id_limits *limits, enum limits_side side, const struct limits_key *k
     if (wait == 0)
         return 0;
     record->sides[side].limited_second = now / SECOND;
-    if (taking != TAKING_AGAIN) {
+    if (taking != TAKING_AGAIN)
         limits_domain_count_limited(record->domain, side);
-        log_limited(limits, side, record, key, now);
-    }
+    limits_named_say(&limits->named, side, key, taking != TAKING_AGAIN, now);
     if (terms.is_enforced)
         return held_off(side, wait);
     probe("limits_shadow");
@@ -374,6 +347,7 @@ limits_count(struct id_limits *limits, enum limits_side side, const struct limit
     struct record *record = record_use(limits, side, key, now);
     record->sides[side].count++;
     limits_domain_count_limited(record->domain, side);
+    limits_named_say(&limits->named, side, key, true, now);
 }
 
 /* --- time ---- */
@@ -393,6 +367,7 @@ void
 limits_tick(struct id_limits *limits, int64_t now)
 {
     forget_unused(limits, now);
+    limits_named_tick(&limits->named, now);
     limits_check(limits);
     size_t cursor = 0;
     struct slice id;

@@ -6,6 +6,9 @@
  * held off. Where it is not, the domain is in shadow mode: everything is counted and logged as if
  * the limit were enforced.
  *
+ * The log names an id that is above its limit about once a minute as long as that lasts: while
+ * calls come that find no token, or while tasks wait for one (named.c).
+ *
  * Ids that were not used for LIMITS_KEPT are forgotten. When there would be more than records_max,
  * one of the longest unused goes, the one with the fullest bucket: so an id at its limit is the
  * last to go. Belongs to one shard and its loop; what it measures goes to the metrics of the
@@ -52,7 +55,7 @@ int64_t limits_take_again(struct id_limits *limits, enum limits_side side,
  * happened. */
 bool limits_take_free(struct id_limits *limits, enum limits_side side, const struct limits_key *key,
                       int64_t now);
-/* One that has to wait behind others of its id: only counted. */
+/* One that has to wait behind others of its id: counted as one that was held off, takes nothing. */
 void limits_count(struct id_limits *limits, enum limits_side side, const struct limits_key *key,
                   int64_t now);
 

@@ -354,6 +354,70 @@ TEST(limits, the_log_names_each_offender_once_a_minute)
     fixture_close(&fixture);
 }
 
+/* Tasks wait in a queue of their id: those that come are only counted, the first of them asks again
+ * for a token. `busy` has more tasks all the time, `waiting` has none that are new. */
+TEST(limits, the_log_names_an_id_each_minute_while_its_tasks_wait)
+{
+    struct fixture fixture;
+    fixture_open(&fixture, "history.workflowIDInternalRPS: [{value: 1}]\n", 0);
+    struct limits_key busy = {"fc0c7fcb", "samples-domain", "busy"};
+    struct limits_key waiting = {"fc0c7fcb", "samples-domain", "waiting"};
+    for (int i = 0; i < 2; i++) { /* the second of each finds no token */
+        limits_take(fixture.limits, LIMITS_INTERNAL, &busy, SECOND);
+        limits_take(fixture.limits, LIMITS_INTERNAL, &waiting, SECOND);
+    }
+    for (int64_t now = SECOND; now < 600 * SECOND; now += SECOND / 2) {
+        limits_count(fixture.limits, LIMITS_INTERNAL, &busy, now);
+        limits_take_again(fixture.limits, LIMITS_INTERNAL, &waiting, now);
+        limits_tick(fixture.limits, now);
+    }
+    int count = count_lines(&fixture, "\"wf-id\":\"busy\"");
+    EXPECT(count >= 10 && count <= 12);
+    count = count_lines(&fixture, "\"wf-id\":\"waiting\"");
+    EXPECT(count >= 10 && count <= 12);
+    EXPECT_EQ(count_lines(&fixture, "\"request-type\":\"external\""), 0);
+    fixture_close(&fixture);
+}
+
+/* Its record is forgotten between any two bursts. */
+TEST(limits, the_log_names_an_id_that_comes_in_bursts_once_a_minute)
+{
+    struct fixture fixture;
+    fixture_open(&fixture, "history.workflowIDExternalRPS: [{value: 1}]\n", 0);
+    for (int64_t now = SECOND; now < 600 * SECOND; now += 5 * SECOND) {
+        for (int i = 0; i < 10; i++)
+            take(&fixture, LIMITS_EXTERNAL, "orders", "w", now);
+        limits_tick(fixture.limits, now + 2 * SECOND);
+        struct limits_rate *rates;
+        EXPECT_EQ(limits_hottest(fixture.limits, NULL, now + 2 * SECOND, 9, fixture.arena, &rates),
+                  0);
+    }
+    int count = count_lines(&fixture, "\"wf-id\":\"w\"");
+    EXPECT(count >= 10 && count <= 12);
+    fixture_close(&fixture);
+}
+
+/* More offenders than a minute has lines for: each second has its lines, and all have their turn.
+ */
+TEST(limits, a_storm_has_twenty_lines_a_second_and_names_every_id_in_the_end)
+{
+    enum { OFFENDERS = 1500, SECONDS = 200 };
+    struct fixture fixture;
+    fixture_open(&fixture, "history.workflowIDExternalRPS: [{value: 1}]\n", 0);
+    char workflow_id[40];
+    for (int second = 1; second <= SECONDS; second++)
+        for (int i = 0; i < 2 * OFFENDERS; i++) {
+            snprintf(workflow_id, sizeof workflow_id, "w%d", (i / 2 + second * 7) % OFFENDERS);
+            take(&fixture, LIMITS_EXTERNAL, "orders", workflow_id, second * SECOND);
+        }
+    int count = count_lines(&fixture, "\n");
+    EXPECT(count >= 19 * SECONDS && count <= 20 * SECONDS + 20);
+    const char *lines = arena_text_of(fixture.arena, buffer_slice(&fixture.lines));
+    for (int i = 0; i < OFFENDERS; i++)
+        EXPECT(strstr(lines, arena_format(fixture.arena, "\"wf-id\":\"w%d\"", i)) != NULL);
+    fixture_close(&fixture);
+}
+
 TEST(limits, the_hottest_ids_come_first)
 {
     struct fixture fixture;

@@ -159,6 +159,53 @@ TEST(shard_throttle, a_queue_that_memory_has_no_room_for_keeps_nobody_else_waiti
     run_alone(flood);
 }
 
+static void
+count_line(void *context, const char *line, size_t length)
+{
+    if (memmem(line, length, "Rate limiting workflowID", 24) == NULL)
+        return;
+    EXPECT(memmem(line, length, "\"request-type\":\"internal\"", 25) != NULL);
+    EXPECT(memmem(line, length, "\"wf-id\":\"busy\"", 14) != NULL);
+    ++*(int *)context;
+}
+
+static int64_t
+wall_clock(void *context)
+{
+    (void)context;
+    return clock_wall();
+}
+
+/* A queue of tasks lasts for more than a minute, and none comes meanwhile. */
+static void
+named_in_the_log(void *base)
+{
+    enum { FLOOD = 100 };
+    int lines = 0;
+    struct log log = {.level = LOG_INFO, .now = wall_clock, .sink = count_line, .context = &lines};
+    struct shard_fixture fixture;
+    shard_fixture_open(&fixture, base);
+    fixture.options.log = &log;
+    fixture.options.transfers_max = 16;
+    set(&fixture, "history.workflowIDInternalRPS: [{value: 1}]\n");
+    shard_fixture_take(&fixture);
+    const struct task *busy = begin_run(&fixture, "busy");
+    EXPECT_OK(shard_fixture_schedule(&fixture, busy, FLOOD, fixture.arena));
+    shard_fixture_sleep(NS_PER_S);
+    EXPECT_EQ(lines, 1);
+    shard_fixture_sleep(58 * NS_PER_S);
+    EXPECT_EQ(lines, 2);
+    shard_fixture_sleep(20 * NS_PER_S); /* and not with every task */
+    EXPECT_EQ(lines, 2);
+    EXPECT(fixture.tasks.count < FLOOD);
+    shard_fixture_close(&fixture);
+}
+
+TEST(shard_throttle, the_log_names_an_id_each_minute_while_its_tasks_wait)
+{
+    run_alone(named_in_the_log);
+}
+
 /* --- rates ---- */
 
 #define RATE      3
