@@ -114,6 +114,9 @@ BREACHES = [
     ("readmes", "src/fiber/loop.c", LINE, 1),
     ("links", "docs/page.md", "[nothing](nowhere.md)\n", 1),
     ("links", "docs/page.md", "see `src/base/no" + "where.c`\n", 1),
+    ("links", "docs/page.md", "see `net/cup.c`\n", 1),
+    ("links", "src/net/README.md", "| `cup.c` | what `line.c` uses |\n", 1),
+    ("links", "src/net/low/README.md", "one\nsee `high/line.c`\n", 2),
     ("links", "CONTRIBUTING.md", "fill `struct cup_of_tea`\n", 1),
     ("tags", "src/net/line.c", LINE + "struct cup {\n    int a;\n};\n", 2),
     ("words", "src/net/line.c", _in_function("errand_run();"), 5),
@@ -125,6 +128,10 @@ BREACHES = [
 ]
 # What looks like a breach and is none.
 INNOCENT = [
+    ("docs/page.md", "`base/cup.c`, `src/base/cup.c`, `cup.h`, `x_test.c`\n"),
+    ("src/net/README.md", "`line.c` and `base/cup.c`\n"),
+    ("src/net/low/README.md", "`line.c`, `net/line.c`, `../line.c`\n"),
+    ("src/README.md", "`line.c` of a room\n"),
     ("src/net/high/line.c", LINE + '#include "net/low/line.h"\n#include "net/line.h"\n'),
     ("src/net/low/line_test.c", LINE + '#include "net/high/line.h"\n'),
     ("src/net/line.c", _in_function("port->free(block), queue.send(1), memory_free(block);")),

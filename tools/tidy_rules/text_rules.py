@@ -9,6 +9,9 @@ TABS_BELONG = ("Makefile", ".tsv", ".go", "go.mod", "go.sum")
 UNFINISHED = re.compile(r"\b(TO" r"DO|FIX" r"ME|X" r"XX)\b")
 PRIVATE_PATH = re.compile(r"(?<![\w.])/(?:wo" r"rk|fa" r"rm)\b(?![-.])")
 NAMED = re.compile(r"`((?:src|tools|tests|docs|cmake|packaging)/[\w./-]+)`")
+CODE_FILE = re.compile(r"`([\w./-]+\.(?:c|h|inc|proto|py))`")
+PLACEHOLDER = re.compile(r"(?:.*/)?x(?:_test)?\.\w+")  # `x.c` is any file
+HISTORY = ("CHANGELOG.md", "changes/")  # says what was there then
 CODE_NAME = re.compile(r"`(?:struct )?([A-Za-z]+_\w+)(?:\(\))?(?: \*)?`")
 RECIPES = "CONTRIBUTING.md"
 FAULTS = "docs/faults.md"
@@ -74,6 +77,32 @@ def check_named_files(tree):
             for name in NAMED.findall(line):
                 if "NAME" not in name and not (tree.root / name.rstrip("/")).exists():
                     tree.find("links", path, number, f"names {name}, which is not there")
+
+
+def check_code_files(tree):
+    """A code file that a page names without its whole path is there: of a README in its folder, in
+    a room of it, or beside it; of any page in src/. A page of docs/ may also give the last part
+    alone."""
+    for path, text in tree.texts.items():
+        if not path.endswith(".md") or path.startswith(HISTORY):
+            continue
+        for number, line in enumerate(text.split("\n"), 1):
+            for name in CODE_FILE.findall(line):
+                if not PLACEHOLDER.fullmatch(name) and not _is_there(tree, path, name):
+                    tree.find("links", path, number, f"names {name}, which is not there")
+
+
+def _is_there(tree, page, name):
+    folder = posixpath.dirname(page)
+    places = ["", "src", folder]
+    if not page.endswith("README.md"):
+        return _is_one_of(tree, places, name) or ("/" not in name and name in tree.names)
+    in_rooms = (p for p in tree.paths if p.startswith(f"{folder}/") and p.endswith(f"/{name}"))
+    return _is_one_of(tree, [*places, posixpath.dirname(folder)], name) or any(in_rooms)
+
+
+def _is_one_of(tree, folders, name):
+    return any((tree.root / folder / name).is_file() for folder in folders)
 
 
 def check_recipes(tree):

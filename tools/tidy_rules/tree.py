@@ -19,6 +19,7 @@ class Tree:
         self.findings = {}  # rule -> list of "file:line: sentence"
         self.notes = []  # what is reported and fails nothing
         self.paths = sorted(self._list())
+        self.names = {path.rpartition("/")[2] for path in self.paths}
         self.texts = {}  # path -> text of the files that are text
         for path in self.paths:
             self._read(path)
