@@ -155,8 +155,9 @@ must_use struct error *engine_remove(struct engine *engine, const struct run_key
  * it did. Any other run is left alone, and that there is none is no error. */
 must_use struct error *engine_repair(struct engine *engine, const struct run_key *key,
                                      struct arena *arena, struct shard_repaired *repaired);
-/* Counts a client's call on a workflow id that is no step; the steps above, reset and describe do
- * so themselves. Error: ERR_SERVICE_BUSY, the id had too many (H-006). */
+/* Counts a client's call on a workflow id that is not a step. Starts, signals, cancel requests,
+ * reset and describe count themselves; terminate is never counted. Error: ERR_SERVICE_BUSY, the id
+ * had too many (H-006). */
 must_use struct error *engine_admit(struct engine *engine, const struct run_key *key,
                                     struct arena *arena);
 /* The workflow ids of all shards that are called most, or get most tasks, just now; the hottest

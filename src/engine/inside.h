@@ -61,7 +61,7 @@ struct task_name task_name_from_message(const INTERNAL(TaskName) * message);
 size_t engine_foresee_decision(void *context, const struct run *run,
                                const STORED(CurrentRecord) *current, struct foreseen *tasks);
 
-/* Does what a row of the outbox asks for on other workflows (cross_tasks.c). Yields. */
+/* Does what a row of the outbox asks for on other workflows (cross/cross_tasks.c). Yields. */
 must_use struct error *engine_run_cross_task(void *engine, struct cross_task *cross_task,
                                              struct arena *arena);
 
@@ -130,7 +130,8 @@ must_use struct error *cross_task_report_closed(struct cross_task_work *work,
 must_use struct error *cross_task_ask_parent(struct cross_task_work *work);
 /* Does a request that was accepted (requests.c). */
 must_use struct error *cross_task_do_request(struct cross_task_work *work);
-/* What clients did to events that lost happens again (reapply.c). */
+/* Signals, cancel requests and terminations among events that lost happen again
+ * (incoming/reapply.c). */
 must_use struct error *cross_task_reapply(struct cross_task_work *work);
 /* A start, or a signal with a start, as one step. `range_id`, `dropped`: of the row of the outbox
  * that asks for it, which goes with the step; 0: none does. */

@@ -1,4 +1,5 @@
-/* engine.h - what an engine provides. Only files of store/ include it.
+/* engine.h - what an engine provides: one that stores, not engine/, which runs workflows. Only
+ * files of store/ include it.
  *
  * store.c, writer.c and history.c are shared: checking callers against rows.h, tickets, waiting,
  * room, closing, history nodes. An engine is a table of functions plus its own struct that begins

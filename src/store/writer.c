@@ -1,10 +1,10 @@
 /* writer.c - one owner's stream of batches: tickets, waiting, and one failure that ends it all.
  *
- * Batches go to the engine as they come; the engine performs those of one loop and partition in
- * order, and breaks the stream when one fails (engine.h). So answers come in order too, and two
- * numbers are enough: tickets up to `durable` are durable, tickets up to `newest` were given out.
- * The first answer that is a failure becomes the writer's failure: every ticket above `durable` has
- * it.
+ * Batches go to the engine, here the one that stores (engine.h: memory/ or rocks/), as they come;
+ * it performs those of one loop and partition in order, and breaks the stream when one fails. So
+ * answers come in order too, and two numbers are enough: tickets up to `durable` are durable,
+ * tickets up to `newest` were given out. The first answer that is a failure becomes the writer's
+ * failure: every ticket above `durable` has it.
  *
  * A waiter is a struct on its fiber's stack, in a list ordered by ticket. It is resolved by
  * writing the answer into it, so a fiber that wakes up no longer needs the writer: the writer may

@@ -15,7 +15,7 @@ LIBRARIES = {
     "openssl/": ["fiber", "net", "base", "access"],
     "yaml.h": ["config"],
     "jwt.h": ["access"],
-    "microhttpd.h": ["net", "ui", "server"],
+    "microhttpd.h": ["net", "ui", "server"],  # ui: to come
     "pthread.h": ["base", "fiber"],
     "threads.h": ["base", "fiber"],
 }

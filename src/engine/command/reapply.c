@@ -1,4 +1,5 @@
-/* reapply.c - what clients did to a history that lost is done again to the current run.
+/* reapply.c - signals, cancel requests and terminations in a history that lost are done again to
+ * the current run.
  *
  * Each signal is named by the run, the event id and the version that it had first. The signal that
  * is applied again has that name as its request id: so the name is in the history itself, and

@@ -88,7 +88,7 @@ put_text(char **room, const char *text)
 }
 
 static void
-add_marker(struct tenure *tenure, const STORED(FailoverMarker) *due)
+add_due_marker(struct tenure *tenure, const STORED(FailoverMarker) *due)
 {
     struct markers *markers = &tenure->markers;
     list_each(node, &markers->due) {
@@ -111,7 +111,7 @@ void
 markers_begin(struct tenure *tenure, const STORED(ShardRecord) *record)
 {
     for (size_t i = 0; i < record->n_markers; i++)
-        add_marker(tenure, record->markers[i]);
+        add_due_marker(tenure, record->markers[i]);
     if (record->n_markers > 0)
         probe("marker_found_due");
 }
@@ -162,7 +162,7 @@ add_due(struct tenure *tenure, const struct domain *domain, const struct cluster
         due->name = (char *)markers[i].name;
         due->failover_version = markers[i].failover_version;
         due->creation_time = clock_wall();
-        add_marker(tenure, due);
+        add_due_marker(tenure, due);
         probe("marker_due");
     }
 }

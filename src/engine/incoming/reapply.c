@@ -1,5 +1,6 @@
-/* reapply.c - what clients did to histories and runs that lost happens again where the workflow
- * goes on. See replicated.h, command_reapply.
+/* reapply.c - signals, cancel requests and terminations among events that lost happen again where
+ * the workflow goes on. See replicated.h, command_reapply. Run by engine_run_cross_task
+ * (cross/cross_tasks.c), which fibers of the outbox call (outbox/cross_task_fibers.c).
  *
  * The row of the outbox that the loss left is a cross-workflow task of every cluster that has it,
  * active or not: it reads the events and hands them to the current run, here or by the port in the

@@ -11,7 +11,7 @@
  */
 #include "base/check.h"
 #include "base/memory.h"
-#include "engine/outbox/cross_tasks.h"
+#include "engine/outbox/cross_task_fibers.h"
 #include "engine/outbox/outbox.h"
 #include "engine/shard/inside.h"
 #include "engine/shard/outbox_state.h"

@@ -9,7 +9,7 @@
 #include "engine/outbox/held.h"
 #include "base/check.h"
 #include "domain/active.h"
-#include "engine/outbox/cross_tasks.h"
+#include "engine/outbox/cross_task_fibers.h"
 #include "engine/outbox/deferred.h"
 #include "engine/outbox/outbox.h"
 #include "engine/shard/inside.h"

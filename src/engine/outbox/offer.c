@@ -6,7 +6,7 @@
  * again together and in their order, and after so many refusals in a row nothing is offered until
  * then. */
 #include "base/check.h"
-#include "engine/outbox/cross_tasks.h"
+#include "engine/outbox/cross_task_fibers.h"
 #include "engine/outbox/held.h"
 #include "engine/outbox/outbox.h"
 #include "engine/outbox/throttle.h"

@@ -17,7 +17,7 @@
 #include "engine/outbox/outbox.h"
 #include "base/check.h"
 #include "base/memory.h"
-#include "engine/outbox/cross_tasks.h"
+#include "engine/outbox/cross_task_fibers.h"
 #include "engine/outbox/deferred.h"
 #include "engine/outbox/throttle.h"
 #include "engine/shard/inside.h"

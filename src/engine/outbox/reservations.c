@@ -341,7 +341,7 @@ reservations_resolve(struct tenure *tenure, struct reservations *reservations, t
         one->poll_delivery->ticket = ticket;
         metrics_task(tenure->shard, one->poll_delivery->task, 1);
         list_push_back(&tenure->reservations.poll_deliveries, &one->poll_delivery->node);
-#ifdef CADENZA_FAULT_handover_before_durable
+#ifdef CADENZA_FAULT_delivery_before_durable
         reservations_release(tenure, ticket);
 #endif
     }
@@ -381,7 +381,7 @@ reservations_lose(struct tenure *tenure)
     check(tenure->is_over);
     for (struct list *node;
          (node = list_pop_front(&tenure->reservations.poll_deliveries)) != NULL;) {
-        probe("handover_in_doubt");
+        probe("delivery_in_doubt");
         deliver(tenure, list_entry(node, struct poll_delivery, node), false);
     }
 }

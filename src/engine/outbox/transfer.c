@@ -4,7 +4,7 @@
  * more when its turn comes, only what says where its run is active and in which queue it stands. */
 #include "base/check.h"
 #include "base/memory.h"
-#include "engine/outbox/cross_tasks.h"
+#include "engine/outbox/cross_task_fibers.h"
 #include "engine/outbox/outbox.h"
 #include "engine/shard/inside.h"
 #include "wire/message.h"

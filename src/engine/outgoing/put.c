@@ -137,7 +137,7 @@ take_number(struct tenure *tenure)
 
 /* The run of the same step that the events continue theirs as, if they do; NULL: none. */
 static const struct step_batch_run *
-find_begun(const struct step_batch *commit, const struct replication_effect *node)
+find_begun(const struct step_batch *step_batch, const struct replication_effect *node)
 {
     check(node->event_count > 0);
     const API(HistoryEvent) *last = node->events[node->event_count - 1];
@@ -145,8 +145,8 @@ find_begun(const struct step_batch *commit, const struct replication_effect *nod
         return NULL;
     const char *run_id =
         last->workflow_execution_continued_as_new_event_attributes->new_execution_run_id;
-    for (size_t i = 0; i < commit->count; i++) {
-        const struct step_batch_run *part = &commit->runs[i];
+    for (size_t i = 0; i < step_batch->count; i++) {
+        const struct step_batch_run *part = &step_batch->runs[i];
         if (strcmp(part->run->core->run_id, run_id) == 0 && part->effects.to_replicate_count > 0)
             return part;
     }
@@ -155,12 +155,12 @@ find_begun(const struct step_batch *commit, const struct replication_effect *nod
 
 /* Does another run of the step tell of the first events of this one? */
 static bool
-is_sent_by_other(const struct step_batch *commit, const struct step_batch_run *part)
+is_sent_by_other(const struct step_batch *step_batch, const struct step_batch_run *part)
 {
-    for (size_t i = 0; i < commit->count; i++) {
-        const struct effects *effects = &commit->runs[i].effects;
+    for (size_t i = 0; i < step_batch->count; i++) {
+        const struct effects *effects = &step_batch->runs[i].effects;
         if (effects->to_replicate_count > 0 &&
-            find_begun(commit, &effects->to_replicate[effects->to_replicate_count - 1]) == part)
+            find_begun(step_batch, &effects->to_replicate[effects->to_replicate_count - 1]) == part)
             return true;
     }
     return false;
@@ -178,14 +178,14 @@ make_begin(const struct run *run, const struct replication_effect *node, struct 
 }
 
 static void
-put_node_row(const struct step_batch *commit, const struct step_batch_run *part,
+put_node_row(const struct step_batch *step_batch, const struct step_batch_run *part,
              const struct replication_effect *node, uint64_t clusters)
 {
-    struct batch *batch = commit->batch;
+    struct batch *batch = step_batch->batch;
     struct arena *arena = batch->arena;
     const STORED(RunRecord) *core = part->run->core;
     STORED(ReplicationRow) *row = new_row(part->run, TYPE_EVENTS, arena);
-    const struct step_batch_run *other = find_begun(commit, node);
+    const struct step_batch_run *other = find_begun(step_batch, node);
     const struct replication_effect *begun = other == NULL ? NULL : &other->effects.to_replicate[0];
     row->tree_id = presence_make_uuid(arena, node->branch.tree);
     row->branch_id = presence_make_uuid(arena, node->branch.branch);
@@ -197,11 +197,11 @@ put_node_row(const struct step_batch *commit, const struct step_batch_run *part,
     if (begun != NULL)
         row->begun = make_begin(other->run, begun, arena);
     check(other != part && clusters != 0);
-    uint64_t number = take_number(commit->tenure);
-    row->index = commit->tenure->replicating.index_next++;
+    uint64_t number = take_number(step_batch->tenure);
+    row->index = step_batch->tenure->replicating.index_next++;
     batch_put(batch, ROW_REPLICATION, replication_key(number, arena),
               message_encode(arena, &row->base));
-    keep_replica(commit->tenure, number, clusters,
+    keep_replica(step_batch->tenure, number, clusters,
                  replicate_encode(row, number, node->events, node->event_count,
                                   begun == NULL ? NULL : begun->events,
                                   begun == NULL ? 0 : begun->event_count, arena));
@@ -235,9 +235,9 @@ put_activity_row(struct tenure *tenure, const struct run *run, int64_t schedule_
 /* What is decided here has a version of this cluster, so nobody else ever writes it; and since the
  * versions of a history rise (run/check.c), they rise strictly whenever another cluster goes on. */
 static void
-check_versions(const struct step_batch *commit, const struct replication_effect *node)
+check_versions(const struct step_batch *step_batch, const struct replication_effect *node)
 {
-    const struct cluster_group *group = commit->tenure->shard->options.group;
+    const struct cluster_group *group = step_batch->tenure->shard->options.group;
     for (size_t i = 0; i < node->event_count; i++) {
         int64_t version = node->events[i]->version;
         check_that(version == FAILOVER_VERSION_LOCAL ||
@@ -248,22 +248,22 @@ check_versions(const struct step_batch *commit, const struct replication_effect 
 }
 
 void
-replicate_put(const struct step_batch *commit)
+replicate_put(const struct step_batch *step_batch)
 {
-    for (size_t i = 0; i < commit->count; i++) {
-        const struct step_batch_run *part = &commit->runs[i];
+    for (size_t i = 0; i < step_batch->count; i++) {
+        const struct step_batch_run *part = &step_batch->runs[i];
         const struct effects *effects = &part->effects;
         if (effects->to_replicate_count == 0 && effects->activity_count == 0)
             continue;
-        uint64_t clusters = other_clusters(commit->tenure, part->domain);
-        size_t first = is_sent_by_other(commit, part) ? 1 : 0;
+        uint64_t clusters = other_clusters(step_batch->tenure, part->domain);
+        size_t first = is_sent_by_other(step_batch, part) ? 1 : 0;
         for (size_t j = 0; j < effects->to_replicate_count; j++)
-            check_versions(commit, &effects->to_replicate[j]);
+            check_versions(step_batch, &effects->to_replicate[j]);
         for (size_t j = first; clusters != 0 && j < effects->to_replicate_count; j++)
-            put_node_row(commit, part, &effects->to_replicate[j], clusters);
+            put_node_row(step_batch, part, &effects->to_replicate[j], clusters);
         for (size_t j = 0; clusters != 0 && j < effects->activity_count; j++)
-            put_activity_row(commit->tenure, part->run, effects->activities[j], clusters,
-                             commit->batch);
+            put_activity_row(step_batch->tenure, part->run, effects->activities[j], clusters,
+                             step_batch->batch);
     }
 }
 

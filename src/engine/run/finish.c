@@ -338,7 +338,7 @@ wanted_wakeup(struct mutation *mutation)
  * the run closes, needs no other row. The price: it fires once for nothing if the decision waits
  * longer than it may take. */
 static int64_t
-foresee_start(const struct mutation *mutation, int64_t wanted)
+foresee_decision_start(const struct mutation *mutation, int64_t wanted)
 {
     const struct run_context *context = mutation->context;
     int64_t foreseen = run_foreseen_deadline(mutation->run->core);
@@ -365,7 +365,7 @@ set_wakeup(struct mutation *mutation, struct effects *effects)
     STORED(RunRecord) *core = mutation->run->core;
     int64_t wanted = wanted_wakeup(mutation);
     if (core->alarm_row == 0 || core->alarm_time != wanted) {
-        core->alarm_time = foresee_start(mutation, wanted);
+        core->alarm_time = foresee_decision_start(mutation, wanted);
         core->alarm_row = wanted == 0 ? 0 : take_number(mutation->context);
     }
     check((core->alarm_row == 0) == (core->alarm_time == 0));

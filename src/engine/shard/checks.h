@@ -44,6 +44,6 @@ void tenure_reservations_check(const struct tenure_reservations *tenure_reservat
 struct reservations;
 void reservations_check(const struct reservations *reservations);
 struct step_batch;
-void step_batch_check(const struct step_batch *commit);
+void step_batch_check(const struct step_batch *step_batch);
 
 #endif

@@ -11,7 +11,7 @@
 
 struct tenure;
 
-/* Rows that are work on other workflows (cross_tasks.c). */
+/* Rows that are work on other workflows (outbox/cross_task_fibers.c). */
 struct cross_tasks {
     struct list ready;       /* struct transfer */
     struct priority delayed; /* struct transfer, which failed, by when it is tried again */

@@ -39,7 +39,7 @@ must_use struct error *replicate_begin(struct tenure *tenure, const STORED(Shard
                                        struct arena *arena);
 void replicate_note(const struct tenure *tenure, STORED(ShardRecord) *record, struct arena *arena);
 /* Rows of a step that is about to be submitted go into its batch. */
-void replicate_put(const struct step_batch *commit);
+void replicate_put(const struct step_batch *step_batch);
 void replicate_release(struct tenure *tenure, ticket_t durable);
 /* Deletes by the way what nobody needs any more. */
 void replicate_fill(struct tenure *tenure, struct batch *batch);

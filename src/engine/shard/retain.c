@@ -126,7 +126,7 @@ put_history(struct deletion *deletion, struct batch *batch)
 
 /* A run that is gone is no candidate for its id any more. */
 static void
-put_contenders(const struct deletion *deletion, struct batch *batch)
+put_candidates(const struct deletion *deletion, struct batch *batch)
 {
     struct workflow *workflow = deletion->workflow;
     struct candidates candidates = candidates_read(workflow->current, deletion->arena);
@@ -148,7 +148,7 @@ put_current(const struct deletion *deletion, struct batch *batch)
     struct workflow *workflow = deletion->workflow;
     const STORED(CurrentRecord) *current = workflow->current;
     if (current == NULL || strcmp(current->run_id, deletion->key->run_id) != 0) {
-        put_contenders(deletion, batch);
+        put_candidates(deletion, batch);
         return;
     }
     batch_delete(batch, ROW_CURRENT,

@@ -258,7 +258,7 @@ step_call_cancel(struct step_call *step_call)
 /* Writes the current-run record if the step changed it. */
 static void
 step_call_put_current(struct step_call *step_call, const struct run *begun,
-                      struct step_batch *commit)
+                      struct step_batch *step_batch)
 {
     const struct run *run = begun;
 #ifdef CADENZA_FAULT_current_not_moved
@@ -268,7 +268,7 @@ step_call_put_current(struct step_call *step_call, const struct run *begun,
         workflow_has_current(step_call->workflow, step_call->loaded->run))
         run = step_call->loaded->run;
     if (run != NULL)
-        step_batch_put_current(commit, run);
+        step_batch_put_current(step_batch, run);
 }
 
 /* One batch of all that the step means. The ticket to wait for is stored in the call. */
@@ -285,21 +285,21 @@ step_call_submit(struct step_call *step_call)
     }
     if (changed == NULL && begun == NULL)
         return; /* nothing to do: a repeat */
-    struct step_batch commit;
-    step_batch_begin(&commit, tenure, step_call->workflow, step_call->arena);
+    struct step_batch step_batch;
+    step_batch_begin(&step_batch, tenure, step_call->workflow, step_call->arena);
     if (changed != NULL)
-        step_batch_add(&commit, changed, step_call->loaded);
+        step_batch_add(&step_batch, changed, step_call->loaded);
     if (begun != NULL) {
         struct history_branch branch = run_branch(mutation_run(begun));
         tenure_add_nodes(tenure, &branch, step_call->step.nodes, step_call->step.node_count,
-                         commit.batch);
-        step_batch_add(&commit, begun, NULL);
+                         step_batch.batch);
+        step_batch_add(&step_batch, begun, NULL);
     }
-    step_call_put_current(step_call, begun == NULL ? NULL : mutation_run(begun), &commit);
+    step_call_put_current(step_call, begun == NULL ? NULL : mutation_run(begun), &step_batch);
     const struct task *started = step_call->wanted->task;
     if (started != NULL && started->row != 0) /* it may have another row than the run knows */
-        outbox_drop(tenure, started->row, commit.batch);
-    step_call->ticket = step_batch_submit(&commit);
+        outbox_drop(tenure, started->row, step_batch.batch);
+    step_call->ticket = step_batch_submit(&step_batch);
 }
 
 static struct error *

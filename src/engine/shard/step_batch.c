@@ -19,50 +19,50 @@
 
 /* Each run is in it once, as the workflow has it or in the place of what it has. */
 void
-step_batch_check(const struct step_batch *commit)
+step_batch_check(const struct step_batch *step_batch)
 {
-    check(commit->workflow->lock.owner == fiber_self());
-    check(commit->count <= STEP_RUNS_MAX && !commit->tenure->is_over);
-    for (size_t i = 0; i < commit->count; i++) {
-        const struct step_batch_run *part = &commit->runs[i];
+    check(step_batch->workflow->lock.owner == fiber_self());
+    check(step_batch->count <= STEP_RUNS_MAX && !step_batch->tenure->is_over);
+    for (size_t i = 0; i < step_batch->count; i++) {
+        const struct step_batch_run *part = &step_batch->runs[i];
         const char *run_id = part->run->core->run_id;
         check(part->loaded == NULL || strcmp(part->loaded->run->core->run_id, run_id) == 0);
         for (size_t j = 0; j < i; j++)
-            check(commit->runs[j].run != part->run);
+            check(step_batch->runs[j].run != part->run);
     }
 }
 
 void
-step_batch_begin(struct step_batch *commit, struct tenure *tenure, struct workflow *workflow,
+step_batch_begin(struct step_batch *step_batch, struct tenure *tenure, struct workflow *workflow,
                  struct arena *arena)
 {
-    *commit = (struct step_batch){.tenure = tenure,
-                                  .workflow = workflow,
-                                  .arena = arena,
-                                  .batch = tenure_batch(tenure, arena)};
+    *step_batch = (struct step_batch){.tenure = tenure,
+                                      .workflow = workflow,
+                                      .arena = arena,
+                                      .batch = tenure_batch(tenure, arena)};
 }
 
 void
-step_batch_add(struct step_batch *commit, struct mutation *mutation, struct loaded_run *loaded)
+step_batch_add(struct step_batch *step_batch, struct mutation *mutation, struct loaded_run *loaded)
 {
-    struct tenure *tenure = commit->tenure;
+    struct tenure *tenure = step_batch->tenure;
     const struct run *run = mutation_run(mutation);
     check(mutation_context(mutation)->ids == &tenure->ids);
-    check(commit->count < STEP_RUNS_MAX);
-    struct step_batch_run *part = &commit->runs[commit->count++];
+    check(step_batch->count < STEP_RUNS_MAX);
+    struct step_batch_run *part = &step_batch->runs[step_batch->count++];
     *part = (struct step_batch_run){.loaded = loaded,
                                     .run = mutation_run(mutation),
                                     .domain = mutation_context(mutation)->domain};
     struct effects *effects = &part->effects;
-    mutation_finish(mutation, commit->batch, effects);
+    mutation_finish(mutation, step_batch->batch, effects);
     check(effects->alarm_row < tenure->ids.next && effects->visible_row < tenure->ids.next);
-    wakeups_put(tenure, run, effects, commit->batch);
+    wakeups_put(tenure, run, effects, step_batch->batch);
     failing_note(tenure, run, part->domain);
     if (effects->visible_row != 0)
         visibility_enter(tenure, run, mutation_context(mutation)->domain, effects->visible_row,
-                         commit->arena);
+                         step_batch->arena);
     for (size_t i = 0; i < effects->dropped_count; i++)
-        outbox_drop(tenure, effects->dropped[i], commit->batch);
+        outbox_drop(tenure, effects->dropped[i], step_batch->batch);
 }
 
 /* The current-run record that a run means. */
@@ -103,19 +103,19 @@ current_equals(const STORED(CurrentRecord) *one, const STORED(CurrentRecord) *ot
 
 /* The candidates for the id, with what this step made of them. */
 static void
-put_contenders(const struct step_batch *commit, const struct run *holder,
+put_candidates(const struct step_batch *step_batch, const struct run *holder,
                STORED(CurrentRecord) *record)
 {
-    const STORED(CurrentRecord) *before = commit->workflow->current;
-    bool is_known = before != NULL && before->n_contenders == 0 && commit->count == 1 &&
-                    commit->runs[0].run == holder &&
+    const STORED(CurrentRecord) *before = step_batch->workflow->current;
+    bool is_known = before != NULL && before->n_contenders == 0 && step_batch->count == 1 &&
+                    step_batch->runs[0].run == holder &&
                     strcmp(before->run_id, holder->core->run_id) == 0;
     if (is_known)
         return; /* most steps: no other run was ever heard of that counts */
-    struct candidates candidates = candidates_read(before, commit->arena);
-    for (size_t i = 0; i < commit->count; i++)
-        candidates_add(&candidates, commit->runs[i].run->core, commit->arena);
-    candidates_add(&candidates, holder->core, commit->arena);
+    struct candidates candidates = candidates_read(before, step_batch->arena);
+    for (size_t i = 0; i < step_batch->count; i++)
+        candidates_add(&candidates, step_batch->runs[i].run->core, step_batch->arena);
+    candidates_add(&candidates, holder->core, step_batch->arena);
     const char *leader = candidates_leader(&candidates);
     if (leader == NULL || strcmp(leader, holder->core->run_id) != 0)
         probe("current_run_does_not_lead"); /* no step may mean that */
@@ -123,18 +123,18 @@ put_contenders(const struct step_batch *commit, const struct run *holder,
 }
 
 void
-step_batch_put_current(struct step_batch *commit, const struct run *run)
+step_batch_put_current(struct step_batch *step_batch, const struct run *run)
 {
-    struct workflow *workflow = commit->workflow;
+    struct workflow *workflow = step_batch->workflow;
     check(workflow->has_current && strcmp(run->core->workflow_id, workflow->workflow_id) == 0);
     STORED(CurrentRecord) record;
     fill_current(run, &record);
-    put_contenders(commit, run, &record);
+    put_candidates(step_batch, run, &record);
     if (current_equals(workflow->current, &record))
         return;
-    batch_put(commit->batch, ROW_CURRENT,
-              current_key(workflow->domain_id, workflow->workflow_id, commit->arena),
-              message_encode(commit->arena, &record.base));
+    batch_put(step_batch->batch, ROW_CURRENT,
+              current_key(workflow->domain_id, workflow->workflow_id, step_batch->arena),
+              message_encode(step_batch->arena, &record.base));
     workflow_set_current(workflow, &record);
 }
 
@@ -147,15 +147,15 @@ workflow_has_current(const struct workflow *workflow, const struct run *run)
 /* The outbox learns of the rows of all runs in rising order. They were numbered as the runs were
  * changed, and a run that gives way is changed last, and comes first in the batch. */
 static void
-enter_rows(const struct step_batch *commit, ticket_t ticket)
+enter_rows(const struct step_batch *step_batch, ticket_t ticket)
 {
     struct effects all = {0};
-    for (size_t i = 0; i < commit->count; i++)
-        all.added_count += commit->runs[i].effects.added_count;
-    all.added = arena_zalloc(commit->arena, all.added_count + 1, sizeof *all.added);
+    for (size_t i = 0; i < step_batch->count; i++)
+        all.added_count += step_batch->runs[i].effects.added_count;
+    all.added = arena_zalloc(step_batch->arena, all.added_count + 1, sizeof *all.added);
     size_t count = 0;
-    for (size_t i = 0; i < commit->count; i++) {
-        const struct effects *effects = &commit->runs[i].effects;
+    for (size_t i = 0; i < step_batch->count; i++) {
+        const struct effects *effects = &step_batch->runs[i].effects;
         for (size_t j = 0; j < effects->added_count; j++) {
             size_t place = count++;
 #ifndef CADENZA_FAULT_rows_enter_by_run /* fault: whatever their numbers */
@@ -167,22 +167,22 @@ enter_rows(const struct step_batch *commit, ticket_t ticket)
         }
     }
     check(count == all.added_count);
-    outbox_enter(commit->tenure, &all, ticket);
+    outbox_enter(step_batch->tenure, &all, ticket);
 }
 
 ticket_t
-step_batch_submit(struct step_batch *commit)
+step_batch_submit(struct step_batch *step_batch)
 {
-    struct tenure *tenure = commit->tenure;
-    struct workflow *workflow = commit->workflow;
-    check(commit->count > 0);
-    step_batch_check(commit);
-    replicate_put(commit);
-    ticket_t ticket = tenure_submit(tenure, commit->batch);
+    struct tenure *tenure = step_batch->tenure;
+    struct workflow *workflow = step_batch->workflow;
+    check(step_batch->count > 0);
+    step_batch_check(step_batch);
+    replicate_put(step_batch);
+    ticket_t ticket = tenure_submit(tenure, step_batch->batch);
     struct aftermath *aftermath = workflow_add_aftermath(tenure, workflow, ticket);
-    enter_rows(commit, ticket);
-    for (size_t i = 0; i < commit->count; i++) {
-        struct step_batch_run *part = &commit->runs[i];
+    enter_rows(step_batch, ticket);
+    for (size_t i = 0; i < step_batch->count; i++) {
+        struct step_batch_run *part = &step_batch->runs[i];
         struct history_branch branch = run_branch(part->run);
         if (run_is_open(part->run))
             recent_add(tenure, &branch, part->effects.nodes, part->effects.node_count, ticket);

@@ -19,15 +19,15 @@ struct step_batch {
     } runs[STEP_RUNS_MAX];
     size_t count;
 };
-void step_batch_begin(struct step_batch *commit, struct tenure *tenure, struct workflow *workflow,
-                      struct arena *arena);
+void step_batch_begin(struct step_batch *step_batch, struct tenure *tenure,
+                      struct workflow *workflow, struct arena *arena);
 /* Finishes a mutation, of a run that begins (NULL), is loaded, or takes the place of one that is.
  */
-void step_batch_add(struct step_batch *commit, struct mutation *mutation,
+void step_batch_add(struct step_batch *step_batch, struct mutation *mutation,
                     struct loaded_run *loaded);
 /* The workflow id has this run now, as it is. */
-void step_batch_put_current(struct step_batch *commit, const struct run *run);
-ticket_t step_batch_submit(struct step_batch *commit);
+void step_batch_put_current(struct step_batch *step_batch, const struct run *run);
+ticket_t step_batch_submit(struct step_batch *step_batch);
 bool workflow_has_current(const struct workflow *workflow, const struct run *run);
 
 #endif

@@ -27,7 +27,7 @@ static const struct probes usual_probes = {
               "task_offered_early",
               "task_started_with_its_step",
               "reservation_released",
-              "handover_in_doubt",
+              "delivery_in_doubt",
               "history_recalled",
               "decision_timed_out",
               "activity_retried",

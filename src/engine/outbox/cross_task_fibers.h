@@ -1,13 +1,13 @@
-/* cross_tasks.h - rows that are work on other workflows, and the order in which accepted requests
- * are done. */
-#ifndef CADENZA_ENGINE_OUTBOX_CROSS_TASKS_H
-#define CADENZA_ENGINE_OUTBOX_CROSS_TASKS_H
+/* cross_task_fibers.h - rows that are work on other workflows, and the order in which accepted
+ * requests are done. */
+#ifndef CADENZA_ENGINE_OUTBOX_CROSS_TASK_FIBERS_H
+#define CADENZA_ENGINE_OUTBOX_CROSS_TASK_FIBERS_H
 
 #include "engine/outbox/outbox.h"
 
 struct tenure;
 
-/* --- cross_tasks.c ---- */
+/* --- cross_task_fibers.c ---- */
 
 void cross_tasks_init(struct tenure *tenure);
 /* A row in no list that is to be worked off. */

@@ -1,5 +1,5 @@
-/* cross_tasks.c - rows of the outbox that are work on another workflow: done by fibers, a bounded
- * number at a time, tried again until they are done.
+/* cross_task_fibers.c - rows of the outbox that are work on another workflow: done by fibers, a
+ * bounded number at a time, tried again until they are done. What the work is: engine/cross/.
  *
  * In memory a cross-workflow task is little more than the number of its row; the row is read when
  * its turn comes. The one who does the work (the engine, by a port) takes steps on other workflow
@@ -7,7 +7,7 @@
  * be worked off more than once, and by an owner that was overtaken: so each of these steps is one
  * that adds nothing when it is repeated, and those on the run itself name the range id. The row
  * goes when all is done, by the last step itself or here. */
-#include "engine/outbox/cross_tasks.h"
+#include "engine/outbox/cross_task_fibers.h"
 #include "base/check.h"
 #include "base/memory.h"
 #include "engine/outbox/deferred.h"
