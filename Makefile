@@ -29,7 +29,7 @@ tsan: ## the tests that use threads, under ThreadSanitizer
 	@tools/build tsan tests_tsan
 	@tools/ctest tsan -L tsan
 
-soak: ## many seeds, and every planted fault has to be found; SEEDS=200 WHAT=program or fault
+soak: ## many seeds, and every injected fault has to be found; SEEDS=200 WHAT=program or fault
 	@tools/setup test
 	@tools/soak $(or $(SEEDS),200) $(WHAT)
 

@@ -69,7 +69,8 @@ load_key(const char *file, struct slice known, struct arena *arena, struct slice
     if (err != NULL)
         return error_new(arena, ERR_BAD_REQUEST, "%s", err->message);
     if (!slice_equal(*pem, known) && make_token(*pem, clock_wall(), arena) == NULL)
-        return error_new(arena, ERR_BAD_REQUEST, "%s is no private RSA key in PEM", file);
+        return error_new(arena, ERR_BAD_REQUEST, "%s is not an RSA private key in PEM format",
+                         file);
     return NULL;
 }
 

@@ -163,7 +163,7 @@ token_claims_read(struct slice token, const struct token_rules *rules, int64_t n
     if (token.length == 0)
         return "there is none";
     if (token.length > TOKEN_BYTES_MAX || memchr(token.data, '\0', token.length) != NULL)
-        return "it is no token";
+        return "it is not a token";
     const char *text = arena_text_of(arena, token);
     const struct slice *key = find_key(text, rules->keys, &is_internal);
     if (key == NULL)

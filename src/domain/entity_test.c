@@ -234,7 +234,7 @@ TEST(entity, a_domain_with_a_scope_of_that_name_does_not_use_the_entities)
 
 enum { VIEWS = 3, ROUNDS = 400, SEEN_MAX = VIEWS * ROUNDS };
 
-/* What one cluster has heard of, each part at its own pace. */
+/* What one cluster has heard of, each part in its own time. */
 struct view {
     struct entity *row;
     int64_t regions[2]; /* versions of us-west and us-east in the domain */

@@ -125,7 +125,7 @@ must_use struct error *engine_start(struct engine *engine, const char *domain_id
                                     struct start_answer *answer);
 /* The same, later: durable when it returns, then done by the owner of the shard, in order for
  * each workflow id, once the domain is active here. A refusal because of a run that is there is
- * told to nobody. Errors: those of shard_accept. */
+ * not reported. Errors: those of shard_accept. */
 must_use struct error *engine_accept(struct engine *engine, const char *domain_id,
                                      const struct start_command *command, struct arena *arena);
 must_use struct error *engine_signal(struct engine *engine, const char *domain_id,
@@ -147,8 +147,8 @@ must_use struct error *engine_reset(struct engine *engine, const char *domain_id
 must_use struct error *engine_refresh(struct engine *engine, const struct run_key *key,
                                       struct arena *arena);
 /* Deletes the run: its history, its rows, and what visibility knows of it. One that is open is
- * terminated first, its parent and children are told as ever. When it returns NULL nobody finds it
- * any more. Errors: ERR_ENTITY_NOT_EXISTS; ERR_DEADLINE (it may be gone later). */
+ * terminated first, its parent and children are notified as usual. When it returns NULL nobody
+ * finds it any more. Errors: ERR_ENTITY_NOT_EXISTS; ERR_DEADLINE (it may be gone later). */
 must_use struct error *engine_remove(struct engine *engine, const struct run_key *key,
                                      const char *identity, struct arena *arena);
 /* Deletes a run, or what there is of it, if what is stored of it cannot be right, and tells whether
@@ -176,7 +176,7 @@ must_use struct error *engine_describe(struct engine *engine, const struct run_k
                                        API(DescribeWorkflowExecutionResponse) *response);
 
 /* What a workflow that is active in another cluster asks of one that is active here, as one step.
- * Errors: ERR_BAD_REQUEST (the request is none), ERR_SERVICE_BUSY (a child whose parent is not
+ * Errors: ERR_BAD_REQUEST (the request is invalid), ERR_SERVICE_BUSY (a child whose parent is not
  * known here yet), the command's. */
 must_use struct error *engine_run_remote_cross_task(struct engine *engine,
                                                     const STORE_API(RunErrandRequest) *request,

@@ -270,8 +270,8 @@ expect_status(struct matching_fixture *matching_fixture, int64_t backlog, int64_
     EXPECT_EQ(response->task_list_status->task_id_block->end_id, 100000);
 }
 
-MATCHING_TEST(backlog, the_figures_of_a_list_are_those_that_cadence_shows,
-              fixture_run(body, SMALL, 2), "C-012")
+MATCHING_TEST(backlog, the_status_of_a_list_is_what_cadence_shows, fixture_run(body, SMALL, 2),
+              "C-012")
 {
     expect_status(matching_fixture, 0, 0, 0);
     fixture_add(matching_fixture, DECISIONS, 1, 1);

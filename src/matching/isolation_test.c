@@ -136,7 +136,7 @@ MATCHING_TEST(isolation_group, a_poller_of_a_drained_group_gets_nothing, fixture
 }
 
 /* What is told of groups: who polled in the last two seconds, how many tasks came. */
-MATCHING_TEST(isolation_group, the_figures_of_each_group_are_shown,
+MATCHING_TEST(isolation_group, the_tasks_and_pollers_of_each_group_are_shown,
               fixture_run(body, ON "system.allIsolationGroups: [{value: [a, b]}]", 2))
 {
     struct list_spot spot = {TASK_DECISION, "domain", {"orders", 0}};

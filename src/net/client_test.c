@@ -208,7 +208,7 @@ CONTRACT(client, a_client_that_pings_with_every_answer_is_served_for_long, 1)
 /* HEADERS of stream 1 with END_HEADERS and END_STREAM, `length` bytes. */
 #define LAST_HEADERS(length) "\0\0" length "\1\5\0\0\0\1"
 
-CONTRACT(client, a_ping_goes_with_an_answer_where_that_is_wished, 1)
+CONTRACT(client, a_ping_goes_with_an_answer_where_that_is_set, 1)
 {
     static const struct slice answer = SLICE_LITERAL(
         SETTINGS_FRAME "\0\0\1\1\4\0\0\0\1\x88"

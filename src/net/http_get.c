@@ -20,7 +20,7 @@
 static struct error *
 no_http(struct arena *arena, const char *what)
 {
-    return error_new(arena, ERR_UNAVAILABLE, "the answer is no HTTP/1.1: %s", what);
+    return error_new(arena, ERR_UNAVAILABLE, "the answer is not HTTP/1.1: %s", what);
 }
 
 /* The line at the beginning, without its end; false: there is no whole line. */

@@ -116,7 +116,7 @@ deadline_after(const struct grpc_call *call, int64_t timeout)
     return __builtin_add_overflow(call->began, timeout, &deadline) ? NEVER - 1 : deadline;
 }
 
-/* Sets the deadline. False: the headers were sent with a timeout that is none. */
+/* Sets the deadline. False: the headers were sent with an invalid timeout. */
 static bool
 take_timeout(struct grpc_call *call, const struct header_gather *gather)
 {

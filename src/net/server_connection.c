@@ -39,7 +39,7 @@ read_some(struct connection *connection)
     return true;
 }
 
-/* A peer that takes none of our output gets none of its input read: what it asks would only pile
+/* While a peer reads none of our output we stop reading its input: what it asks would only pile
  * up. */
 static unsigned
 wanted(const struct session *session)

@@ -32,8 +32,8 @@ struct task {
     int32_t attempt;
     int64_t created_time; /* wall clock, ns */
     int64_t expiry_time;  /* wall clock, ns; 0: none. Dropped when it waits longer */
-    /* The outbox row that stands behind it: the row stays until the task was started, dropped or
-     * stored by matching. row 0: none any more. */
+    /* The outbox row that backs it: the row stays until the task was started, dropped or
+     * stored by matching. row 0: none is left. */
     uint32_t shard;
     uint64_t range_id;
     uint64_t row;

@@ -264,7 +264,7 @@ update(struct schedule_fixture *schedule_fixture, const char *cron, int64_t end)
     schedule_fixture_signal(schedule_fixture, SCHEDULE_UPDATE, &request->base);
 }
 
-ARENA_TEST(schedule, another_end_keeps_the_rhythm_and_another_rhythm_begins_anew, "A-277")
+ARENA_TEST(schedule, another_end_keeps_the_rhythm_and_another_rhythm_begins_again, "A-277")
 {
     struct schedule_fixture schedule_fixture;
     schedule_fixture_begin(&schedule_fixture, arena, schedule_fixture_request(arena, "@every 60s"));

@@ -310,8 +310,8 @@ on_hangup(void *context)
     else if (process->has_terminal)
         on_stop(process);
     else
-        log_info(&process->log, "SIGHUP: the log goes to standard output or standard error, there "
-                                "is no file to open again.");
+        log_info(&process->log, "SIGHUP: the log goes to standard output or standard error, so "
+                                "there is no file to reopen.");
 }
 
 static void

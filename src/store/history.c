@@ -107,7 +107,7 @@ reader_decode(const struct node_reader *reader, const struct row *row, struct hi
                   key_take_u64_descending(&key, &node->range_id) &&
                   key_take_u64_descending(&key, &node->sequence) && key.length == 0;
     if (!is_key)
-        return reader_error(reader, 0, "a key that is no node's");
+        return reader_error(reader, 0, "a key that does not belong to a node");
     if (value.length < NODE_HEAD_SIZE || value.data[0] != NODE_FORMAT)
         return reader_error(reader, node->first_event_id, "a node of unknown form");
     value = slice_skip(value, 1);

@@ -102,7 +102,7 @@ def test_our_own_command_line_makes_a_token_from_a_key(binary, folder):
         assert support.run(binary, *count, "--jwt-pk", str(private), env={})[:2] == (0, "0\n")
         public = str(folder / "public.pem")
         code, out, err = support.run(binary, *count, "--jwt-private-key", public, env={})
-        assert code == 2 and "is no private RSA key" in err, (code, out, err)
+        assert code == 2 and "is not an RSA private key" in err, (code, out, err)
 
 
 def test_names_of_domains_are_listed_without_a_token_only_if_the_config_says_so(binary, folder):

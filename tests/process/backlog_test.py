@@ -35,8 +35,8 @@ def take_step(binary, server, name):
     )
     assert done.returncode == 0, done.stderr
     print(done.stdout, end="", flush=True)
-    figures = re.match(r"(\d+) workflows: .* (\d+) failures, (\d+) twice", done.stdout)
-    return tuple(int(figure) for figure in figures.groups())
+    counts = re.match(r"(\d+) workflows: .* (\d+) failures, (\d+) twice", done.stdout)
+    return tuple(int(count) for count in counts.groups())
 
 
 def restart(server):

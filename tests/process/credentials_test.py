@@ -144,7 +144,7 @@ def test_a_server_does_not_start_with_a_key_that_cannot_sign(binary, folder):
     clusters[0].launch()
     assert clusters[0].process.wait(support.LIMIT) != 0
     assert "clusterGroup.cluster1.authorizationProvider.privateKey" in clusters[0].text()
-    assert "public.pem is no private RSA key in PEM" in clusters[0].text()
+    assert "public.pem is not an RSA private key in PEM format" in clusters[0].text()
 
 
 # ---- certificates ----

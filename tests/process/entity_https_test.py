@@ -128,7 +128,7 @@ def test_an_https_source_is_followed_while_its_certificate_fits(binary, folder):
             before = failures(clusters[0])
             support.wait_until(lambda: failures(clusters[0]) > before + 1, "two more looks")
             assert entity(clis[0], "ann")["region"] == place, why
-            server.use(good)  # mended: it is followed again
+            server.use(good)  # repaired: it is followed again
             place = "us-west" if place == "us-east" else "us-east"
             await_region(clis, "ann", place)
             assert why not in clis[0]("admin", "entity", "watchers")

@@ -288,9 +288,9 @@ async def storm(server):
             await verify_families(load)
             await verify_mailbox(load, mailbox)
             await verify_listeners(load)
-    figures = f"{len(load.families)} families, {len(load.listeners)} resets, {load.answers} answers"
-    print(f"{KILLS} kills, {figures}")
-    assert len(load.families) >= KILLS and load.listeners and load.answers, figures
+    summary = f"{len(load.families)} families, {len(load.listeners)} resets, {load.answers} answers"
+    print(f"{KILLS} kills, {summary}")
+    assert len(load.families) >= KILLS and load.listeners and load.answers, summary
 
 
 def test_families_survive_twenty_kills(binary, folder):

@@ -430,7 +430,7 @@ def paced_signals(side, rate):
         side.start(name)
     answered, stop = [], threading.Event()
 
-    def pace():
+    def send():
         begin, sent = time.monotonic(), 0
         while not stop.is_set():
             due = int((time.monotonic() - begin) * rate)
@@ -448,7 +448,7 @@ def paced_signals(side, rate):
             sent = due
             time.sleep(0.005)
 
-    thread = threading.Thread(target=pace)
+    thread = threading.Thread(target=send)
     thread.start()
     try:
         yield answered

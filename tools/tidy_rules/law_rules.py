@@ -225,7 +225,7 @@ def _report_global(tree, source, at, name, head):
 
 
 def check_faults(tree):
-    """Every planted fault is described, so that make soak knows what has to find it."""
+    """Every injected fault is described, so that make soak knows what has to find it."""
     page = tree.texts.get("docs/faults.md", "")
     for source in tree.sources:
         for match in re.finditer(r"\bCADENZA_FAULT_(\w+)", source.code):

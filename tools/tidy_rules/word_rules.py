@@ -10,11 +10,13 @@ GLOSSARY = "docs/glossary.md"
 CATALOGUE = "docs/catalogue/"
 TAG = re.compile(r"^(?:struct|enum|union) (\w+)\s*\{", re.MULTILINE)
 IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z_0-9]*")
+COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 PROBE = re.compile(r"\bprobe\([^;]*;")
 CITED = re.compile(r"\b[A-J]-\d{3}\b")
 DEFINED = re.compile(r"^- \*\*([A-Z]-T?\d+)\*\*", re.MULTILINE)
 # Rows of the glossary's table of former names: | `former` | now |, the former ones in backquotes.
-FORMER = re.compile(r"^\| (`[^|]*`) \|", re.MULTILINE)
+FORMER = re.compile(r"^\| ([^|\n]*`[^|\n]*) \|", re.MULTILINE)
+STEM = re.compile(r"(?:s|d|ed|ing)$")  # plurals and forms of verbs
 # Sentences that nobody who grew up with the language would write.
 GERMANIC = re.compile(
     r"\b(whoever|(?:made|taken|begun|written|built|read|started) anew|deaf to cancel"
@@ -66,13 +68,25 @@ def names(source):
             yield call.start(), match.group()
 
 
+def comment_words(source):
+    """(offset, word) of the comments; names of stored messages are cited as they are."""
+    for comment in COMMENT.finditer(source.text):
+        if not source.code[comment.start() : comment.end()].strip():
+            for match in IDENTIFIER.finditer(comment.group()):
+                yield comment.start() + match.start(), match.group()
+
+
 def former_in_code(tree):
     words = former_words(tree)
     for source in tree.sources if words else []:
-        for offset, name in names(source):
+        for offset, name in [*names(source), *comment_words(source)]:
             for part in name.lower().split("_"):
-                if part in words:
+                if STEM.sub("", part) in words or part in words:
                     yield source, source.line_of(offset), name, part
+        stem = source.path.rpartition("/")[2].partition(".")[0]
+        for part in stem.lower().split("_"):
+            if STEM.sub("", part) in words or part in words:
+                yield source, 1, source.path, part
 
 
 def check_former(tree):

@@ -62,7 +62,7 @@ pauses(struct fixture *fixture)
     EXPECT_EQ(list_failing(fixture)->total, 0);
 }
 
-TEST(failing, a_workflow_whose_worker_fails_pauses_is_told_and_goes_on_once_it_is_mended)
+TEST(failing, a_workflow_whose_worker_fails_pauses_is_reported_and_goes_on_once_it_is_repaired)
 {
     fixture_run(pauses);
 }

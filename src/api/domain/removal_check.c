@@ -68,7 +68,7 @@ check_unknown_entities(struct rpc_call *call, struct domain *domain)
         return err;
     return error_new(call->arena, ERR_BAD_REQUEST,
                      "%lld open workflow%s of domain %s belong%s to entities that cluster %s has "
-                     "not heard of yet, and may need what would go; try again later, or force it.",
+                     "not heard of yet, and may lose their home; try again later, or force it.",
                      (long long)open, open == 1 ? "" : "s", domain->name, open == 1 ? "s" : "",
                      api_of(call)->options.group->current->name);
 }
@@ -93,8 +93,8 @@ check_countable(struct rpc_call *call, const struct domain *domain)
         return NULL;
     return error_new(
         call->arena, ERR_BAD_REQUEST,
-        "Cluster %s is none of domain %s and cannot count the open workflows that need "
-        "what would go; add it to the domain first, or force it.",
+        "Cluster %s does not belong to domain %s, so it cannot count the open workflows that "
+        "would be affected; add it to the domain first, or force it.",
         here, record->name);
 }
 
@@ -195,8 +195,8 @@ check_cluster(struct rpc_call *call, struct domain *domain, const char *cluster)
         return err;
     return error_new(call->arena, ERR_BAD_REQUEST,
                      "%lld open workflow%s of domain %s %s active in cluster %s, which would leave "
-                     "the domain; fail over first and let the other clusters hear of all they did, "
-                     "or force it.",
+                     "the domain; fail over first and wait until the other clusters have caught "
+                     "up, or force it.",
                      (long long)open, open == 1 ? "" : "s", domain->name, open == 1 ? "is" : "are",
                      cluster);
 }

@@ -31,7 +31,7 @@ read_json(const char *name, const char *text, struct arena *arena, const char **
     while (object_next(&reader, &member))
         object_text(&reader, value);
     if (!object_end(&reader) || *value == NULL)
-        return refuse_field(name, "stands in quotes and is not a JSON text", arena);
+        return refuse_field(name, "is quoted but is not a valid JSON string", arena);
     return NULL;
 }
 

@@ -2,7 +2,7 @@
 #include "api/test/archiving.h"
 
 static API(ListArchivedWorkflowExecutionsRequest) *
-wish(struct fixture *fixture, const char *query)
+make_request(struct fixture *fixture, const char *query)
 {
     return API_NEW(fixture->arena, list_archived_workflow_executions_request, .domain = "orders",
                    .query = (char *)query);
@@ -18,7 +18,7 @@ wish(struct fixture *fixture, const char *query)
 SERVER_TEST(archived_lists, what_cannot_be_answered_is_refused_in_cadences_words, "B-034")
 {
     API(ListArchivedWorkflowExecutionsResponse) *response;
-    API(ListArchivedWorkflowExecutionsRequest) *request = wish(fixture, "");
+    API(ListArchivedWorkflowExecutionsRequest) *request = make_request(fixture, "");
     request->domain = "";
     EXPECT_REFUSED(fixture_call(fixture, request, &response), "Domain not set on request.");
     request->domain = "orders";
@@ -38,8 +38,9 @@ SERVER_TEST(archived_lists, what_cannot_be_answered_is_refused_in_cadences_words
     EXPECT_REFUSED(fixture_call(fixture, request, &response),
                    "Cluster is not configured for visibility archival");
     fixture_set(fixture, "system.visibilityArchivalStatus: [{value: enabled}]\n");
-    EXPECT_KIND(fixture_call(fixture, wish(fixture, "Nothing = 1"), &response), ERR_BAD_REQUEST);
-    EXPECT_KIND(fixture_call(fixture, wish(fixture, "ORDER BY Nothing"), &response),
+    EXPECT_KIND(fixture_call(fixture, make_request(fixture, "Nothing = 1"), &response),
+                ERR_BAD_REQUEST);
+    EXPECT_KIND(fixture_call(fixture, make_request(fixture, "ORDER BY Nothing"), &response),
                 ERR_BAD_REQUEST);
     request->next_page_token = presence_make_bytes(slice_text("no token"));
     EXPECT_REFUSED(fixture_call(fixture, request, &response), "next page token is corrupted");
@@ -51,7 +52,7 @@ SERVER_TEST(archived_lists, what_cannot_be_answered_is_refused_in_cadences_words
 static const char *
 list_ids(struct fixture *fixture, const char *query, int page_size)
 {
-    API(ListArchivedWorkflowExecutionsRequest) *request = wish(fixture, query);
+    API(ListArchivedWorkflowExecutionsRequest) *request = make_request(fixture, query);
     const char *ids = "";
     request->page_size = page_size;
     do {

@@ -80,15 +80,16 @@ SERVER_TEST(search, what_a_worker_upserts_is_listed_and_merged_by_key, "A-245", 
     run_start_by(fixture, request);
     EXPECT_TEXT(list_ids(fixture, "CustomIntField = 7"), "wf");
     const API(PollForDecisionTaskResponse) *task = poll_decision(fixture, "work");
-    API(SearchAttributes) *wish = listing_attributes(fixture, "CustomKeywordField", "\"blue\"");
+    API(SearchAttributes) *attributes =
+        listing_attributes(fixture, "CustomKeywordField", "\"blue\"");
     run_complete(fixture,
-                 fixture_complete(fixture, task->task_token, decide_upsert(fixture, wish)));
+                 fixture_complete(fixture, task->task_token, decide_upsert(fixture, attributes)));
     EXPECT_TEXT(list_ids(fixture, "CustomIntField = 7 AND CustomKeywordField = 'blue'"), "wf");
     run_signal(fixture, "wf", "go");
     task = poll_decision(fixture, "work");
-    wish = listing_attributes(fixture, "CustomIntField", "8");
+    attributes = listing_attributes(fixture, "CustomIntField", "8");
     run_complete(fixture,
-                 fixture_complete(fixture, task->task_token, decide_upsert(fixture, wish)));
+                 fixture_complete(fixture, task->task_token, decide_upsert(fixture, attributes)));
     EXPECT_TEXT(list_ids(fixture, "CustomIntField = 7"), "");
     EXPECT_TEXT(list_ids(fixture, "CustomIntField = 8 AND CustomKeywordField = 'blue'"), "wf");
     EXPECT_EQ(list_one(fixture, "wf")->search_attributes->n_indexed_fields, 2);
@@ -98,9 +99,9 @@ SERVER_TEST(search, an_upsert_of_an_unknown_key_fails_the_decision, "A-245")
 {
     run_start(fixture, "wf");
     const API(PollForDecisionTaskResponse) *task = poll_decision(fixture, "work");
-    API(SearchAttributes) *wish = listing_attributes(fixture, "Colour", "\"blue\"");
+    API(SearchAttributes) *attributes = listing_attributes(fixture, "Colour", "\"blue\"");
     run_complete(fixture,
-                 fixture_complete(fixture, task->task_token, decide_upsert(fixture, wish)));
+                 fixture_complete(fixture, task->task_token, decide_upsert(fixture, attributes)));
     const API(History) *history = read_history(fixture, fixture_history(fixture, "wf"))->history;
     const API(HistoryEvent) *event = history->events[3];
     const API(DecisionTaskFailedEventAttributes) *failed =
@@ -120,10 +121,10 @@ SERVER_TEST(search, versions_of_changes_are_a_list_of_keywords, "A-248")
     listing_wait(fixture);
     run_start(fixture, "wf");
     const API(PollForDecisionTaskResponse) *task = poll_decision(fixture, "work");
-    API(SearchAttributes) *wish =
+    API(SearchAttributes) *attributes =
         listing_attributes(fixture, "CadenceChangeVersion", "[\"one-1\",\"two-3\"]");
     run_complete(fixture,
-                 fixture_complete(fixture, task->task_token, decide_upsert(fixture, wish)));
+                 fixture_complete(fixture, task->task_token, decide_upsert(fixture, attributes)));
     EXPECT_TEXT(list_ids(fixture, "CadenceChangeVersion = 'two-3'"), "wf");
     EXPECT_TEXT(list_ids(fixture, "CadenceChangeVersion = 'two-4'"), "");
 }

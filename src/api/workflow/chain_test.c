@@ -6,7 +6,7 @@
 #define FAILED_CAUSE(name) API_VALUE(DECISION_TASK_FAILED_CAUSE__DECISION_TASK_FAILED_CAUSE_##name)
 
 static API(StartChildWorkflowExecutionDecisionAttributes) *
-wish_of(API(Decision) *decision)
+attributes_of(API(Decision) *decision)
 {
     return decision->start_child_workflow_execution_decision_attributes;
 }
@@ -48,7 +48,7 @@ static const char *
 begin_cron(struct fixture *fixture, API(ParentClosePolicy) policy)
 {
     API(Decision) *decision = child_tree_start_child(fixture, "kid", policy);
-    wish_of(decision)->cron_schedule = "@every 3s";
+    attributes_of(decision)->cron_schedule = "@every 3s";
     child_tree_begin(fixture, "parent", decision);
     const char *first =
         child_tree_await(fixture, "parent", "", CHILD_TREE_EVENT(CHILD_WORKFLOW_EXECUTION_STARTED))
@@ -107,7 +107,7 @@ SERVER_TEST(chain, a_child_by_a_schedule_that_is_asked_to_end_has_no_next_run, "
 SERVER_TEST(chain, a_child_with_a_schedule_that_is_none_is_refused, "A-182")
 {
     API(Decision) *decision = child_tree_start_child(fixture, "kid", CHILD_TREE_POLICY(INVALID));
-    wish_of(decision)->cron_schedule = "* * *";
+    attributes_of(decision)->cron_schedule = "* * *";
     child_tree_begin(fixture, "parent", decision);
     const API(DecisionTaskFailedEventAttributes) *failed =
         child_tree_await(fixture, "parent", "", CHILD_TREE_EVENT(DECISION_TASK_FAILED))
@@ -127,7 +127,7 @@ start_with_attempts(struct fixture *fixture, int attempts)
     API(RetryPolicy) *policy = API_NEW(
         fixture->arena, retry_policy, .initial_interval = presence_make_duration(fixture->arena, 1),
         .backoff_coefficient = 1, .maximum_attempts = attempts);
-    wish_of(decision)->retry_policy = policy;
+    attributes_of(decision)->retry_policy = policy;
     return decision;
 }
 
@@ -151,7 +151,8 @@ SERVER_TEST(chain, a_parent_hears_of_the_last_attempt_of_its_child, "A-168")
 SERVER_TEST(chain, attempts_that_time_out_count_too, "A-168")
 {
     API(Decision) *decision = start_with_attempts(fixture, 3);
-    wish_of(decision)->execution_start_to_close_timeout = presence_make_duration(fixture->arena, 5);
+    attributes_of(decision)->execution_start_to_close_timeout =
+        presence_make_duration(fixture->arena, 5);
     child_tree_begin(fixture, "parent", decision);
     child_tree_sleep(fixture,
                      2 * 6 * NS_PER_S + NS_PER_S); /* two attempts and what comes between */

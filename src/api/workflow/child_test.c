@@ -8,20 +8,20 @@ static void
 life(struct fixture *fixture)
 {
     API(Decision) *decision = child_tree_start_child(fixture, "kid", CHILD_TREE_POLICY(INVALID));
-    API(StartChildWorkflowExecutionDecisionAttributes) *wish =
+    API(StartChildWorkflowExecutionDecisionAttributes) *attributes =
         decision->start_child_workflow_execution_decision_attributes;
-    wish->header = API_NEW(fixture->arena, header);
+    attributes->header = API_NEW(fixture->arena, header);
     API(Header__FieldsEntry) *entry = message_new(fixture->arena, API_TYPE(header__fields_entry));
     entry->key = "trace";
     entry->value = fixture_payload(fixture, "7");
-    wish->header->fields = &entry;
-    wish->header->n_fields = 1;
-    wish->memo = API_NEW(fixture->arena, memo);
+    attributes->header->fields = &entry;
+    attributes->header->n_fields = 1;
+    attributes->memo = API_NEW(fixture->arena, memo);
     API(Memo__FieldsEntry) *note = message_new(fixture->arena, API_TYPE(memo__fields_entry));
     note->key = "note";
     note->value = fixture_payload(fixture, "1");
-    wish->memo->fields = &note;
-    wish->memo->n_fields = 1;
+    attributes->memo->fields = &note;
+    attributes->memo->n_fields = 1;
     const char *parent_run = child_tree_begin(fixture, "parent", decision);
 
     const API(HistoryEvent) *event =

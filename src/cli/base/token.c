@@ -23,8 +23,8 @@ cli_make_token(struct cli_call *call)
                                       LIFE_SECONDS, (long long)(clock_wall() / NS_PER_S));
     call->token = access_sign_token(pem, claims, arena);
     if (call->token == NULL)
-        return cli_wrong(call,
-                         error_new(arena, ERR_BAD_REQUEST,
-                                   "--jwt-private-key: %s is no private RSA key in PEM", file));
+        return cli_wrong(
+            call, error_new(arena, ERR_BAD_REQUEST,
+                            "--jwt-private-key: %s is not an RSA private key in PEM format", file));
     return NULL;
 }

@@ -158,8 +158,8 @@ cli_help_document(struct arena *arena)
         "where it can,\nwhat to do next. `workflow run` and `workflow observe` end with 1 when the "
         "workflow does not complete.\n\n"
         "## Flags that most commands have\n\n"
-        "Flags may stand before the words too, with one dash or two; a value follows its flag or "
-        "stands behind `=`.\n\n"
+        "Flags may also precede the command, with one dash or two; a value follows its flag or "
+        "`=`.\n\n"
         "| flag | value | meaning |\n|---|---|---|\n");
     for (size_t row = 0; cli_flag_at(row) != NULL; row++) {
         if (cli_has_word(usual, cli_flag_at(row)->key, strlen(cli_flag_at(row)->key)))

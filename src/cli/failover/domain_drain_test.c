@@ -110,7 +110,7 @@ ARENA_TEST(domain_drain, the_end_names_what_was_missing)
                 "Domain orders is active in west after 10.00 s: the time was over before all "
                 "shards had handed over; handed over: 14 of 16 shards of east, nothing from north; "
                 "missing: east shard 3: no marker came, north: nothing came.\n"
-                "What was not replicated by then is merged when it comes.");
+                "What was not replicated by then is merged when it arrives.");
     for (int i = 0; i < 30; i++)
         missing[i] = "x";
     outcome->n_missing = 30;

@@ -114,7 +114,7 @@ report_early(const struct drain_state *state, const char *why, struct arena *are
     return arena_format(
         arena,
         "%s is active in %s after %s: %s before all shards had handed over%s%s%s%s.\n"
-        "What was not replicated by then is merged when it comes.",
+        "What was not replicated by then is merged when it arrives.",
         subject(state, arena), show_text(state->target, arena), seconds(state->passed, arena), why,
         shards == NULL ? "" : "; handed over: ", shards == NULL ? "" : shards,
         missing == NULL ? "" : "; missing: ", missing == NULL ? "" : missing);

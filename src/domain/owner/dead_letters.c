@@ -4,7 +4,7 @@
  * An id is one more than the highest there ever was, which is kept in a row of its own, so that
  * ids do not come back after a purge. Several hosts on one store step by a random distance instead,
  * since writes beside the domains do not fence each other. A message that comes again (its position
- * was not stored before a crash) is found among the newest letters and not parked twice. */
+ * was not stored before a crash) is found among the newest and not kept twice. */
 #include "base/check.h"
 #include "domain/owner/inside.h"
 #include "fiber/clock.h"
@@ -32,7 +32,7 @@ decode_letter(const struct row *row, struct arena *arena, uint64_t *id,
     return NULL;
 }
 
-/* --- parking ------------------------------------------------------------------------------------
+/* --- keeping ------------------------------------------------------------------------------------
  */
 
 static bool
@@ -98,7 +98,8 @@ dead_letter_add(struct domains *domains, const char *source, const ADMIN(Replica
     letter->reason = (char *)reason;
     letter->parked_time = clock_wall();
     struct new_dead_letter new_dead_letter = {domains, letter};
-    log_warn(domains->options.log, "A domain change of another cluster cannot be applied, parked.",
+    log_warn(domains->options.log,
+             "A domain change of another cluster cannot be applied; kept as a dead letter.",
              log_text("source-cluster", source), log_text("error", reason));
     return domains_write(domains, fill_letter, &new_dead_letter, arena);
 }

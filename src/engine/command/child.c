@@ -39,7 +39,8 @@ add_started(struct mutation *mutation, const STORED(PendingChild) *child, const 
     mutation_add_event(mutation, event);
 }
 
-/* The open run and its child that is not started; *child is NULL when there is none such. */
+/* The open run and its child that is not started; *child is NULL when there is no such run or
+ * child. */
 static struct error *
 find_unstarted(struct step *step, int64_t initiated_id, struct mutation **mutation,
                const STORED(PendingChild) **child)

@@ -186,7 +186,7 @@ COMMAND_TEST(reset, the_open_run_is_terminated_in_the_same_step_and_resets_follo
     EXPECT_EQ(fixture->run_count, 3);
 }
 
-COMMAND_TEST(reset, its_clock_begins_anew, "A-202")
+COMMAND_TEST(reset, its_clock_begins_again, "A-202")
 {
     struct reset reset;
     grow(fixture);

@@ -20,7 +20,7 @@ struct retry_state {
     int32_t attempt;         /* the one that ended; the first is 0 */
     const char *reason;      /* why it ended */
 };
-/* Seconds until the next attempt; 0: there is none any more. */
+/* Seconds until the next attempt; 0: none is left. */
 int64_t retry_backoff(const API(RetryPolicy) *policy, const struct retry_state *state);
 
 /* Is the reason in the policy's list of those that are final? */

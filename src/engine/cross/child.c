@@ -19,7 +19,7 @@
 struct parent_view {
     struct cross_task_work *work;
     bool is_open;
-    STORED(PendingChild) *child; /* NULL: there is none any more */
+    STORED(PendingChild) *child; /* NULL: it is gone */
     const char *domain_name;
     const char **partition_keys, **partition_values;
     size_t partition_count;

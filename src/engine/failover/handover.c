@@ -2,7 +2,7 @@
  * over, one after the other, at once.
  *
  * Where the domain is active now, what others had begun with a run is taken over (take_over.c), so
- * that a worker here gets its decision without waiting for a timeout. Where it is not any more,
+ * that a worker here gets its decision without waiting for a timeout. Where it is no longer active,
  * what was taken while a decision was started is written down with the version that is given up, so
  * that the next cluster hears of it. The open runs are found by the current-run records.
  *

@@ -1,4 +1,4 @@
-/* markers.c - a domain drains to another cluster: what this shard has to tell of that.
+/* markers.c - a domain drains to another cluster: what this shard must report of that.
  *
  * When the change is handled (applied_domains.c), the same batch stores in the shard record that a
  * marker is due: from there on no step of what moved is decided here. Then the open runs are walked

@@ -43,7 +43,7 @@ wait_room(struct visibility_rebuilding *visibility_rebuilding, struct arena *are
 
 /* Visibility drops what it has of the shard up to `row`. Yields. */
 static struct error *
-begin_anew(struct visibility_rebuilding *visibility_rebuilding, uint64_t row, struct arena *arena)
+start_over(struct visibility_rebuilding *visibility_rebuilding, uint64_t row, struct arena *arena)
 {
     struct tenure *tenure = visibility_rebuilding->tenure;
     struct visibility_update *update = visibility_update_new(&(struct visible_change){
@@ -145,13 +145,13 @@ visibility_rebuild(struct tenure *tenure, struct arena *arena)
     check(wanted > tenure->visibility_feed.rebuilds_done);
     struct error *err = set_aside(&visibility_rebuilding, arena);
     if (err == NULL)
-        err = begin_anew(&visibility_rebuilding, visibility_rebuilding.next - 1, arena);
+        err = start_over(&visibility_rebuilding, visibility_rebuilding.next - 1, arena);
     if (err == NULL)
         err = take_runs(&visibility_rebuilding, arena);
     if (err == NULL && visibility_rebuilding.held != NULL)
         err = give_held(&visibility_rebuilding, visibility_rebuilding.end - 1, arena);
     else if (err == NULL)
-        err = begin_anew(&visibility_rebuilding, visibility_rebuilding.end - 1,
+        err = start_over(&visibility_rebuilding, visibility_rebuilding.end - 1,
                          arena); /* there is no run */
     arena_free(visibility_rebuilding.held_arena);
     if (err != NULL)

@@ -1,5 +1,5 @@
 /* incoming.h - events of another cluster on their way into a workflow id: what the files that take
- * them in share. Only the files of shard/, outbox/, feed/, incoming/ and outgoing/ include it.
+ * them in share. Only the files of incoming/ and repair/ include it.
  *
  *   incoming.c      locks, loads, reads, applies, submits, waits
  *   read.c          what has to be read before: the history that wins, the base run of a reset
@@ -23,13 +23,13 @@ struct incoming {
     struct arena *arena;
     struct replicated_outcome *outcome;
     struct replicated_batch batch;
-    const char *begun_run_id;   /* of the run that this one goes on as; NULL: none is told of */
+    const char *begun_run_id;   /* of the run that continues this one; NULL: none is known */
     struct workflow *workflow;  /* locked */
     struct loaded_run *target;  /* NULL: the run is not here */
     bool target_was_zombie;     /* before the batch */
     struct loaded_run *current; /* has the workflow id; NULL: none has; may be the target */
-    bool has_begun_run;         /* the run that it goes on as is here already */
-    /* The newest runs of what the run and the one that it goes on as belong to, which may have the
+    bool has_begun_run;         /* the run that continues it is here already */
+    /* The newest runs of what the run and the one that continues it belong to, which may have the
      * id then; NULL: none, or not here. */
     struct loaded_run *candidates[2];
     bool lacks_prior; /* the run that it begins from is not here */
@@ -71,7 +71,7 @@ void incoming_step_check(const struct incoming *incoming, const struct incoming_
 
 /* --- apply.c ---- */
 
-/* The step as the batch means it for its run, and for the one that this goes on as. Error:
+/* The step as the batch means it for its run, and for the one that continues it. Error:
  * ERR_BAD_REQUEST, an event does not fit: all is as before. */
 struct incoming_step {
     struct incoming_run target;

@@ -185,7 +185,7 @@ delete_divergence(const struct run *run, struct step_batch *batch)
     probe("divergence_taken_back");
 }
 
-/* Was the run that the batch is for among those that lost, and is not any more? */
+/* Had the run that the batch is for lost before, and has it stopped losing? */
 static bool
 is_taken_back(const struct incoming *incoming, const struct incoming_step *step)
 {

@@ -1,12 +1,12 @@
 /* prior.c - what the source is asked for before a run gives way. See incoming.h.
  *
- * Every cluster tells its own events only. So a third one may hear of a run, from who went on with
- * it, before it hears of the end of the run before, from who wrote that: the run that it has would
- * give way, its late events would count as lost, and what clients did to it would happen again in
- * the next one. But a cluster that wrote to the new run had what was before it, if nothing was by
- * force. So the source is asked for that first: for the rest of the run that would give way, and
- * for the run that a new one went on from or was reset from, if that is not here. What the source
- * has not, was lost, or is gone. */
+ * Every cluster sends only its own events. So a third one may learn of a run from the cluster that
+ * continued it before it learns of the end of the previous run from the cluster that wrote that:
+ * the run that it has would give way, its late events would count as lost, and what clients did to
+ * it would happen again in the next one. But a cluster that wrote to the new run had what was
+ * before it, if nothing was by force. So the source is asked for that first: for the rest of the
+ * run that would give way, and for the run that a new one went on from or was reset from, if that
+ * is not here. What the source has not, was lost, or is gone. */
 #include "base/check.h"
 #include "engine/incoming/incoming.h"
 #include "engine/shard/workflows.h"

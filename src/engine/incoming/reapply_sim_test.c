@@ -54,7 +54,7 @@ open_engine(struct shard_fixture *fixture, struct sent *sent)
                                      .dynamic = fixture->dynamic,
                                      .tasks = fixture->options.tasks,
                                      .reapply = {send, sent},
-                                     .host = "rig"};
+                                     .host = "alone"};
     EXPECT_OK(engine_open(&options, fixture->arena, &engine));
     fixture->shard = engine_served_shard(engine, owner_of_shard(0));
     fixture->options.number = 0;

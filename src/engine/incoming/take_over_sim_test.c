@@ -87,7 +87,7 @@ SCENE(a_run_that_follows_one_of_another_attribute_never_starts_before_it)
     EXPECT_EQ(source_look_here(fixture, &key).last_version, 0); /* lower than 31, and yet */
 }
 
-SCENE(a_decision_in_flight_is_failed_and_scheduled_anew_when_the_run_goes_on_here, "E-010")
+SCENE(a_decision_in_flight_is_failed_and_scheduled_again_when_the_run_goes_on_here, "E-010")
 {
     struct source_history source_history = source_begin(fixture, "wf", "");
     source_send(&source_history, 1, "sd");
@@ -109,7 +109,7 @@ SCENE(a_decision_in_flight_is_failed_and_scheduled_anew_when_the_run_goes_on_her
     EXPECT_OK(shard_fixture_complete(fixture, fixture->tasks.items[0], 0, fixture->arena));
 }
 
-SCENE(an_attempt_that_only_the_other_cluster_knew_begins_anew_with_real_events, "E-011")
+SCENE(an_attempt_that_only_the_other_cluster_knew_begins_again_with_real_events, "E-011")
 {
     struct source_history source_history = source_begin(fixture, "wf", "");
     source_send(&source_history, 1, "sd");

@@ -105,7 +105,7 @@ decide_place(const struct run_branches *local, const struct replicated_batch *ba
     bool is_current = verdict.place == BATCH_EXTENDS && branch == 0;
     int64_t highest = versions_last(local->branch[0].versions).event_version;
     if (!is_current && batch->event_version == highest)
-        return verdict_wrong("its version is that of the current history, which it is not of");
+        return verdict_wrong("its version belongs to the current history, but the batch does not");
     verdict.is_switch = !is_current && batch->event_version > highest;
     verdict.is_current = is_current || verdict.is_switch;
     return verdict;

@@ -15,14 +15,15 @@ enum deferred_for {
 
 void deferred_init(struct outbox *outbox);
 void deferred_free(struct outbox *outbox);
-/* A known row, in no list, is going to wait for long. False: it was deferred and is no more. */
+/* A known row, in no list, is going to wait for long. False: it was deferred, and has
+ * left memory. */
 must_use bool transfer_begin_long_wait(struct outbox *outbox, struct transfer *transfer,
                                        enum deferred_for why);
 /* Defers it in any case. */
 void transfer_defer(struct outbox *outbox, struct transfer *transfer, enum deferred_for why);
-/* It waits no more, or goes. */
+/* It no longer waits, or goes. */
 void transfer_end_long_wait(struct outbox *outbox, struct transfer *transfer);
-/* The row is deferred, for this; it is not any more. */
+/* Is the row deferred, for this? And: it no longer is (false: it was not). */
 must_use bool deferred_has(const struct outbox *outbox, uint64_t row, enum deferred_for why);
 bool deferred_take(struct outbox *outbox, uint64_t row);
 /* A known row that was deferred is gone. */

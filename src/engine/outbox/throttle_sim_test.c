@@ -43,7 +43,7 @@ begin_run(struct shard_fixture *fixture, const char *workflow_id)
     return task;
 }
 
-/* Activities of one run are offered at its pace, in their order, and those of a neighbour at once.
+/* Activities of one run are offered at its rate, in their order, and those of a neighbour at once.
  */
 static void
 slow_tasks(void *base)
@@ -213,7 +213,7 @@ TEST(shard_throttle, the_log_names_an_id_each_minute_while_its_tasks_wait)
 
 /* Notes when tasks of each id were offered. */
 struct offers {
-    struct task_port port; /* of the rig */
+    struct task_port port; /* of the fixture */
     vector_of(int64_t) times[OFFER_IDS];
 };
 
@@ -237,7 +237,7 @@ expect_rate(const struct offers *offers, int id)
     }
 }
 
-/* Tasks of several ids, most of them deferred, come at their pace also when the shard is lost and
+/* Tasks of several ids, most of them deferred, come at their rate also when the shard is lost and
  * its rows are offered once more. */
 static void
 keep_rates(void *base)

@@ -2,13 +2,13 @@
  *
  * A step puts its rows with its own commit. Those of the last steps stay in memory with the bytes
  * that go out, made once for all who ask; older ones are read from the store (read.c). A
- * cluster says how far it needs none any more, and a row goes when all of its clusters have said
- * so; one that is away has a number here, its rows are in the store.
+ * cluster reports up to where it is done, and a row goes when all of its clusters have done so; one
+ * that is away has a number here, its rows are in the store.
  *
  *   1. All rows from memory_from on that anybody needs are in memory.
- *   2. Only durable rows are told of.
+ *   2. Only durable rows are sent.
  *   3. Deleting a row again does no harm (ROW_MANY).
- *   4. Of an activity there is one row that nobody was given: it tells what is true then. */
+ *   4. At most one unsent row exists per activity; it is filled in when it is read. */
 #include "engine/outgoing/replicate.h"
 #include "base/check.h"
 #include "base/memory.h"

@@ -38,7 +38,7 @@ check_replaceable(const struct rebuilding *rebuilding)
     const STORED(PendingDecision) *decision = run->core->decision;
     if (!run_is_open(run) || run_is_zombie(run))
         return error_new(rebuilding->arena, ERR_BAD_REQUEST,
-                         "The run is closed, or not the current one: nobody goes on with it.");
+                         "The run is closed or not the current one, so it is not rebuilt.");
     if (run_has_buffered(run) || (decision != NULL && decision->attempt > 0))
         return error_new(rebuilding->arena, ERR_SERVICE_BUSY,
                          "The run has something that is in no history yet: try again when its "

@@ -85,7 +85,7 @@ fits_decision_ended(const struct run *run, const API(HistoryEvent) *event, int64
     if (run->core->state == RUN_CREATED)
         return "no decision was scheduled yet";
     bool is_past = schedule_id > 0 && schedule_id < event->event_id && started_id < event->event_id;
-    return is_past ? NULL : "it ends a decision that is yet to come";
+    return is_past ? NULL : "it ends a decision that has not been scheduled yet";
 }
 
 static const char *

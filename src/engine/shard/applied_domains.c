@@ -216,7 +216,7 @@ applied_domains_note_fiber(void *argument)
     struct error *err =
         domains_note_follower(tenure->shard->options.domains, name, handled, NOTE_DISTANCE, arena);
     if (err != NULL)
-        log_debug(tenure->shard->options.log, "the log of the domains was not told",
+        log_debug(tenure->shard->options.log, "could not report progress to the log of the domains",
                   log_error(err));
     check(tenure->applied_domains.is_noting && handled <= tenure->applied_domains.handled);
     tenure->applied_domains.noted = handled; /* if it failed, the next one says it */

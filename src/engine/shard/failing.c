@@ -1,6 +1,6 @@
 /* failing.c - runs whose workers fail every decision. See shard.h.
  *
- * Such a run stands still until somebody mends its worker, and nothing else would say so: later
+ * Such a run stands still until somebody repairs its worker, and nothing else would say so: later
  * attempts leave no events. The run's record says that it is failing (decision_failure); here the
  * shard keeps in mind which runs do, for those who ask, and tells the log once per run. It is
  * filled by the steps of the runs: a new owner of the shard knows of one when its next attempt

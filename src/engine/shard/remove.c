@@ -1,8 +1,8 @@
 /* remove.c - a closed run is deleted at an operator's word, before its time. See retain.c for how.
  *
  * What the run has still to tell others (its parent, its children) are rows of the outbox that name
- * it: they are waited for, so that nobody hears half of the story. After a crash the run is there,
- * or nobody sees it any more; what may be left of its rows goes when its wake-up timer fires. */
+ * it: they are waited for, so that nobody sees half of it. After a crash the run is there, or
+ * nobody finds it; what may be left of its rows goes when its wake-up timer fires. */
 #include "base/check.h"
 #include "engine/shard/inside.h"
 #include "engine/shard/retain.h"

@@ -347,7 +347,7 @@ shard_reset(struct shard *shard, const struct shard_reset *wanted, struct arena 
     struct shard_step step = {
         .key = {wanted->domain_id, request->workflow_execution->workflow_id, ""},
         .needs_run = true,
-        .begins_anew = true,
+        .begins_again = true,
         .range_id = wanted->range_id,
         .prepare = prepare_reset,
         .decide = decide_reset,

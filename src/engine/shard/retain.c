@@ -124,7 +124,7 @@ put_history(struct deletion *deletion, struct batch *batch)
     core->deleted_from = from;
 }
 
-/* A run that is gone is no candidate for its id any more. */
+/* A run that is gone is no longer a candidate for its id. */
 static void
 put_candidates(const struct deletion *deletion, struct batch *batch)
 {

@@ -17,7 +17,7 @@ expect_nothing_left(struct shard_fixture *fixture)
         EXPECT_EQ(shard_fixture_rows(fixture, kinds_of_runs[i]), 0);
 }
 
-/* Time passes in steps: the rig's deadline for one sleep is its own. */
+/* Time passes in steps: the fixture's deadline for one sleep is its own. */
 static void
 pass(int64_t nanoseconds)
 {

@@ -57,7 +57,7 @@ shard_new(const struct shard_options *options)
     return shard;
 }
 
-/* A tenure that is over is nobody's any more; whatever the shard started is counted. */
+/* A tenure that is over has no owner; whatever the shard started is counted. */
 void
 shard_check(const struct shard *shard)
 {

@@ -126,11 +126,11 @@ struct shard_step {
     const API(ActiveClusterSelectionPolicy) *policy;
     /* Of a child that belongs to the entity of its parent: the version that the parent's events
      * have now. The child begins with it where the domain does not have the region of the entity;
-     * 0: it is no such child. */
+     * 0: it is not such a child. */
     int64_t parent_version;
     bool may_terminate;    /* a start: an open run makes room for it */
     bool may_signal;       /* a start: an open run is signalled in its place */
-    bool begins_anew;      /* a reset: the next run has the id, also if the current one is closed */
+    bool begins_again;     /* a reset: the next run has the id, also if the current one is closed */
     bool is_call;          /* of a client: the limit of the workflow id holds (shard_admit) */
     bool ignores_activity; /* decide even where the domain is not active (events of other clusters)
                             */
@@ -300,8 +300,8 @@ void shard_task_done(struct shard *shard, uint64_t range_id, uint64_t row);
 /* From now on rows that are work on other workflows are worked off: all other shards can be asked.
  * On the shard's loop. */
 void shard_run_cross_tasks(struct shard *shard);
-/* No more of them, and those under way have ended. Before any shard is closed. Yields; deaf to
- * cancel. */
+/* No more of them, and those under way have ended. Before any shard is closed. Yields;
+ * cannot be cancelled. */
 void shard_stop_cross_tasks(struct shard *shard);
 
 /* --- visibility -----------------------------------------------------------------------------

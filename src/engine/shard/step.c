@@ -186,7 +186,7 @@ check_newest(struct step_call *step_call)
         return NULL;
     bool is_changed = !wanted->may_be_missing || wanted->may_signal || wanted->may_terminate;
     is_changed = is_changed && step_call->loaded != NULL &&
-                 (wanted->begins_anew || run_is_open(step_call->loaded->run));
+                 (wanted->begins_again || run_is_open(step_call->loaded->run));
     struct error *err = NULL;
     if (is_changed)
         err = tenure_check_newest(step_call->tenure, run_last_version(step_call->loaded->run),

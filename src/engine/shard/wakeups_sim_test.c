@@ -83,7 +83,7 @@ SHARD_TEST(wakeups, a_timer_that_lost_its_shard_fires_again, "shard_taken_again"
 
 /* A started decision has the nearest deadline; once it is completed the wake-up timer is too early.
  */
-SHARD_TEST(wakeups, a_timer_that_fires_too_early_is_set_anew, "wakeup_rearmed", 0)
+SHARD_TEST(wakeups, a_timer_that_fires_too_early_is_set_again, "wakeup_rearmed", 0)
 {
     shard_fixture_take(fixture);
     EXPECT_OK(shard_fixture_start(fixture, "wf", "one", 1000, fixture->arena, NULL));

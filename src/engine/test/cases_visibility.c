@@ -155,9 +155,9 @@ case_rows_for_lists_go_when_they_are_safe(struct shard_fixture *fixture)
     EXPECT_EQ(shard_fixture_rows(fixture, ROW_VISIBLE), 1);
 }
 
-/* The lists were lost after rows had gone: all runs come anew, and what is done meanwhile too. */
+/* The lists were lost after rows had gone: all runs come again, and what is done meanwhile too. */
 void
-case_lists_that_lack_rows_which_are_gone_are_made_anew(struct shard_fixture *fixture)
+case_visibility_that_lacks_rows_which_are_gone_is_rebuilt(struct shard_fixture *fixture)
 {
     struct fake_visibility visibility;
     feed_open_port(&visibility, fixture);
@@ -184,7 +184,7 @@ case_lists_that_lack_rows_which_are_gone_are_made_anew(struct shard_fixture *fix
 
 /* Until the last run was handed over the lists are not whole, whatever the owner knew. */
 void
-case_lists_that_were_made_anew_in_part_are_begun_again(struct shard_fixture *fixture)
+case_visibility_that_was_rebuilt_in_part_is_begun_again(struct shard_fixture *fixture)
 {
     struct fake_visibility visibility;
     feed_open_port(&visibility, fixture);
@@ -207,7 +207,7 @@ case_lists_that_were_made_anew_in_part_are_begun_again(struct shard_fixture *fix
 
 /* Somebody put an old copy of the store beside lists of a later time. */
 void
-case_lists_of_a_time_that_has_not_been_are_made_anew(struct shard_fixture *fixture)
+case_visibility_of_a_time_that_has_not_been_is_rebuilt(struct shard_fixture *fixture)
 {
     struct fake_visibility visibility;
     feed_open_port(&visibility, fixture);

@@ -1,5 +1,5 @@
 /* incoming_simulation.h - one test of a shard that gets events of other clusters, in simulation: a
- * function of the rig, which is a shard of the cluster east (source_history.h).
+ * function of the fixture, which is a shard of the cluster east (source_history.h).
  *
  *     SCENE(title, "E-001") { source_send(...); } */
 #ifndef CADENZA_ENGINE_TEST_INCOMING_SIMULATION_H

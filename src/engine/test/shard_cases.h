@@ -1,5 +1,5 @@
-/* shard_cases.h - what is true of a shard on either ground: run by shard_test.c on real time and by
- * shard_sim_test.c in simulation, for every seed. */
+/* shard_cases.h - what is true of a shard on either platform: run by shard_test.c on real time and
+ * by shard_sim_test.c in simulation, for every seed. */
 #ifndef CADENZA_ENGINE_TEST_SHARD_CASES_H
 #define CADENZA_ENGINE_TEST_SHARD_CASES_H
 
@@ -67,9 +67,9 @@
     X(what_got_lost_on_its_way_to_lists_is_read_again)                                             \
     X(the_next_owner_hands_over_what_lists_do_not_have)                                            \
     X(rows_for_lists_go_when_they_are_safe)                                                        \
-    X(lists_that_lack_rows_which_are_gone_are_made_anew)                                           \
-    X(lists_that_were_made_anew_in_part_are_begun_again)                                           \
-    X(lists_of_a_time_that_has_not_been_are_made_anew)                                             \
+    X(visibility_that_lacks_rows_which_are_gone_is_rebuilt)                                        \
+    X(visibility_that_was_rebuilt_in_part_is_begun_again)                                          \
+    X(visibility_of_a_time_that_has_not_been_is_rebuilt)                                           \
     X(a_history_that_was_just_written_is_recalled_as_it_is_stored)                                 \
     X(what_is_not_durable_is_not_recalled)                                                         \
     X(histories_in_memory_are_bounded)                                                             \
@@ -97,7 +97,8 @@ struct case_host {
 };
 struct case_host case_open_host(struct shard_fixture *fixture);
 void case_close_host(struct case_host *host);
-/* The rig's own host refuses a signal of "wf", though it may have to take the shard again first. */
+/* The fixture's own host refuses a signal of "wf", though it may have to take the shard again
+ * first. */
 void case_expect_not_active(struct shard_fixture *fixture);
 /* What the store has of the shard. */
 const STORED(ShardRecord) *case_stored_record(struct shard_fixture *fixture);

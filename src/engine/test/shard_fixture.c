@@ -66,7 +66,7 @@ shard_fixture_open(struct shard_fixture *fixture, struct memory_base *base)
                                .group = fixture->group,
                                .dynamic = fixture->dynamic,
                                .tasks = {.offer = shard_fixture_offer, .context = fixture},
-                               .host = "rig"};
+                               .host = "alone"};
 }
 
 void

@@ -1,5 +1,5 @@
 /* shard_fixture.h - a shard on a store in memory, with one domain and a task port that a test looks
- * at. For the tests of this folder, on either ground; everything on one loop. */
+ * at. For the tests of this folder, on either platform; everything on one loop. */
 #ifndef CADENZA_ENGINE_TEST_SHARD_FIXTURE_H
 #define CADENZA_ENGINE_TEST_SHARD_FIXTURE_H
 
@@ -11,7 +11,7 @@
 
 struct shard_fixture {
     struct arena *arena;
-    struct memory_base *base; /* outlives the rig */
+    struct memory_base *base; /* outlives the fixture */
     struct store *store;
     struct config *config;
     const struct cluster_group *group;
@@ -41,7 +41,8 @@ void shard_fixture_take(struct shard_fixture *fixture);
 /* Closes the shard, and makes and takes another: as a restart. */
 void shard_fixture_restart(struct shard_fixture *fixture);
 void shard_fixture_close(struct shard_fixture *fixture);
-/* What is done with a rig on this disk; the main function of a fiber that opens and closes it. */
+/* What is done with a fixture on this disk; the main function of a fiber that opens and closes it.
+ */
 struct shard_fixture_body {
     void (*run)(struct shard_fixture *fixture);
     struct memory_base *base;

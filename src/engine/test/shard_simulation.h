@@ -1,5 +1,5 @@
-/* shard_simulation.h - a case on a rig that is alone in a simulated world, once for each seed. For
- * sim tests.
+/* shard_simulation.h - a case on a fixture that is alone in a simulated world, once for each seed.
+ * For sim tests.
  */
 #ifndef CADENZA_ENGINE_TEST_SHARD_SIMULATION_H
 #define CADENZA_ENGINE_TEST_SHARD_SIMULATION_H
@@ -10,7 +10,7 @@ struct shard_simulation_options {
     const char *probe; /* without which the case has proven nothing; NULL: none */
     int64_t limit;     /* of virtual time; 0: a day */
 };
-/* Runs run(rig); it must end in time and leave no memory behind. */
+/* Runs run(fixture); it must end in time and leave no memory behind. */
 #define simulate_shard(run, ...)                                                                   \
     simulate_shard_with(run, &(struct shard_simulation_options){__VA_ARGS__})
 void simulate_shard_with(void (*run)(struct shard_fixture *fixture),

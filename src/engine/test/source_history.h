@@ -29,7 +29,7 @@ struct source_history {
     int64_t next_event_id;
     int64_t scheduled_id, started_id, completed_id, activity_id, activity_started_id, timer_id;
     int64_t task_id, time;
-    const char *region;          /* that the run belongs to; NULL: as the rig says */
+    const char *region;          /* that the run belongs to; NULL: as the fixture says */
     const char *base_run_id;     /* of a reset */
     const char *original_run_id; /* whose first events these are; NULL: its own */
     int64_t fork_version;

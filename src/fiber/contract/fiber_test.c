@@ -175,7 +175,7 @@ CONTRACT(fiber, an_uncancellable_wait_minds_neither_cancel_nor_deadline, 1)
 {
     struct story story = {""};
     latch_init(&story.latch, 1);
-    struct fiber *fiber = fiber_start("deaf", wait_uncancellable, &story);
+    struct fiber *fiber = fiber_start("uncancellable", wait_uncancellable, &story);
     fiber_yield();
     fiber_cancel(fiber);
     EXPECT_OK(fiber_sleep(2 * NS_PER_MS, arena));

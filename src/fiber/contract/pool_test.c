@@ -61,7 +61,7 @@ run_cancelled(void *argument)
     EXPECT(fiber_is_cancelled());
 }
 
-CONTRACT(pool, waiting_for_it_is_deaf_to_cancel, 1)
+CONTRACT(pool, waiting_for_it_cannot_be_cancelled, 1)
 {
     struct crowd crowd = {.refused = 0};
     latch_init(&crowd.latch, 1);

@@ -204,7 +204,7 @@ wait_though_cancelled(void *argument)
     fiber_cond_signal(&shared->cond);
 }
 
-CONTRACT(latch, waiting_is_deaf_to_cancel, 1)
+CONTRACT(latch, waiting_cannot_be_cancelled, 1)
 {
     struct shared shared;
     shared_init(&shared, 1);

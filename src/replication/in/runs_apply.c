@@ -212,7 +212,7 @@ applier_new(const struct applier_options *options)
                                        "Failover markers that were received.", labels);
     applier->markers_failed =
         metrics_counter(metrics, "cadence_failover_marker_notification_failures",
-                        "Failed attempts to tell a domain of a marker.", labels);
+                        "Failed attempts to record a failover marker.", labels);
     applier->marker_lag =
         metrics_histogram(metrics, "cadence_failover_marker_replication_latency",
                           "Time from a marker in a peer until all before it is here.", labels);

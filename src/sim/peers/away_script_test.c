@@ -77,7 +77,7 @@ SCRIPT_TEST(away, a_cluster_that_was_away_for_too_long_reads_the_runs, script_pl
 }
 
 /* It crashes again and again while it reads; so does the one that it reads from. */
-SCRIPT_TEST(away, a_crash_while_it_reads_them_begins_it_anew, script_play(2, 0, body))
+SCRIPT_TEST(away, a_crash_while_it_reads_them_begins_it_again, script_play(2, 0, body))
 {
     bound_rows(script);
     script_part(script);

@@ -402,7 +402,7 @@ SCRIPT_TEST(peers_script, a_run_is_fetched_from_another_cluster_on_demand, scrip
 }
 
 /* What a row said once is made again of the history. */
-SCRIPT_TEST(peers_script, a_message_is_made_again_for_whoever_has_its_dead_letter,
+SCRIPT_TEST(peers_script, a_message_is_made_again_for_a_cluster_that_has_its_dead_letter,
             script_play(2, 0, body), "E-074")
 {
     const char *run_id = script_start(script, 0, "w");

@@ -349,7 +349,7 @@ divided_storm(uint64_t seed)
     return storm;
 }
 
-TEST(workflow_sim, every_task_finds_its_poller_while_lists_are_divided_anew, "C-016", "C-019")
+TEST(workflow_sim, every_task_finds_its_poller_while_lists_are_divided_again, "C-016", "C-019")
 {
     expect_storms(divided_storm, &divided_probes);
 }

@@ -67,7 +67,7 @@ judge_guard(struct inspection *inspection, struct slice key, struct partition pa
 {
     uint64_t guard;
     if (!layout_guard_read(value, &guard) || guard == 0)
-        complain(inspection, "%s has a guard of %zu bytes that is none",
+        complain(inspection, "%s has an invalid guard (%zu bytes)",
                  partition_name(partition, inspection->scratch), value.length);
     map_put(inspection->partitions, slice_skip(key, 1), inspection);
     inspection->result->partitions++;

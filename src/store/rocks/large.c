@@ -123,7 +123,7 @@ set_move(struct rocks *rocks, bool is_moving, uint64_t files)
     rocksdb_set_options_cf(rocks->tables.db, rocks->tables.family[FAMILY_ORDERED],
                            array_length(names), names, values, &failure);
     if (failure != NULL) {
-        log_warn(rocks->log, "compaction could not be told which files to empty; will try again",
+        log_warn(rocks->log, "could not tell compaction which files to empty; will retry",
                  log_text("error", failure));
         rocksdb_free(failure);
         return;

@@ -353,7 +353,7 @@ ledger_failure(uint64_t number)
 {
     static const size_t room = 120;
     char *text = memory_alloc(room);
-    snprintf(text, room, "Corruption: row %" PRIu64 " of the ledger is no group of commits",
+    snprintf(text, room, "Corruption: row %" PRIu64 " of the ledger is not a group of commits",
              number);
     return text;
 }

@@ -291,7 +291,7 @@ TEST(rocks_damage, a_missing_or_cut_file_of_large_values_refuses_to_open)
 }
 
 /* A database that was deleted, or whose first file was, does not become an empty store. */
-TEST(rocks_damage, a_database_that_is_gone_is_not_made_anew)
+TEST(rocks_damage, a_database_that_is_gone_is_not_replaced)
 {
     static const char *const targets[] = {"rocks/CURRENT", "rocks/MANIFEST-*", "rocks"};
     for (size_t i = 0; i < array_length(targets); i++) {
@@ -452,7 +452,7 @@ ROCKS_TEST(rocks_damage, a_row_of_the_ledger_that_is_none_refuses_to_open)
         struct store *store;
         struct error *err = rocks_open(&options, rocks_fixture->arena, &store);
         EXPECT_KIND(err, ERR_CORRUPT);
-        EXPECT(strstr(err->message, "row 258 of the ledger is no group of commits") != NULL);
+        EXPECT(strstr(err->message, "row 258 of the ledger is not a group of commits") != NULL);
         struct store_check check;
         EXPECT_OK(rocks_check(rocks_fixture->data, rocks_fixture->arena, &check));
         EXPECT_EQ(check.problems, 1);

@@ -67,7 +67,7 @@ read_count(struct store *store, uint32_t shard, struct arena *arena, uint64_t *c
                                   arena, &found, &value);
     *count = 0;
     if (err == NULL && found && !key_take_u64(&value, count))
-        err = error_new(arena, ERR_CORRUPT, "the count of shard %" PRIu32 " is none", shard);
+        err = error_new(arena, ERR_CORRUPT, "the count of shard %" PRIu32 " is invalid", shard);
     return err;
 }
 

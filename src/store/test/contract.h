@@ -73,7 +73,7 @@ void contract_run(const struct contract_engine *engine, void (*test)(struct cont
     X(readers_never_see_half_a_batch)                                                              \
     X(a_wait_that_is_cancelled_leaves_the_batch_alone)                                             \
     X(a_writer_has_room_for_as_many_as_it_was_told)                                                \
-    X(what_was_written_is_there_after_opening_anew)                                                \
+    X(what_was_written_is_there_after_opening_again)                                               \
     /* contract_history.c: history nodes */                                                        \
     X(nodes_are_read_in_order_of_events)                                                           \
     X(a_history_page_ends_at_its_limit)                                                            \

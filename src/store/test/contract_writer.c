@@ -249,7 +249,7 @@ contract_readers_never_see_half_a_batch(struct contract *contract)
 /* ---- later ---- */
 
 void
-contract_what_was_written_is_there_after_opening_anew(struct contract *contract)
+contract_what_was_written_is_there_after_opening_again(struct contract *contract)
 {
     for (uint64_t round = 1; round <= 4; round++) {
         struct batch *batch = batch_new(contract->arena, SHARD(1), round);

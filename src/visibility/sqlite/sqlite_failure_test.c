@@ -189,7 +189,7 @@ spoil(const char *path, long offset, const char *bytes, size_t count)
 
 /* Opens it and expects a new, empty one, the old one beside it. */
 static void
-expect_anew(struct visibility_fixture *visibility_fixture)
+expect_new_file(struct visibility_fixture *visibility_fixture)
 {
     uint64_t level;
     struct visibility *visibility = visibility_fixture_open(visibility_fixture);
@@ -209,10 +209,10 @@ run_another_version(struct visibility_fixture *visibility_fixture, void *argumen
     visibility_fixture_feed(visibility_fixture, visibility, 0, 100);
     visibility_close(visibility);
     spoil(visibility_fixture->path, 60, "\0\0\0\x63", 4); /* where SQLite keeps user_version */
-    expect_anew(visibility_fixture);
+    expect_new_file(visibility_fixture);
 }
 
-TEST(visibility_file, one_of_another_version_is_moved_aside_and_made_anew)
+TEST(visibility_file, one_of_another_version_is_moved_aside_and_replaced)
 {
     visibility_fixture_run(run_another_version, NULL);
 }
@@ -221,10 +221,10 @@ static void
 run_no_database(struct visibility_fixture *visibility_fixture, void *argument)
 {
     spoil(visibility_fixture->path, 0, "this is a letter to somebody else, not a database", 49);
-    expect_anew(visibility_fixture);
+    expect_new_file(visibility_fixture);
 }
 
-TEST(visibility_file, one_that_is_no_database_is_moved_aside_and_made_anew)
+TEST(visibility_file, one_that_is_not_a_database_is_moved_aside_and_replaced)
 {
     visibility_fixture_run(run_no_database, NULL);
 }
@@ -274,10 +274,10 @@ run_damage(struct visibility_fixture *visibility_fixture, void *argument)
               1);
     EXPECT_KIND(list_all(visibility_fixture, visibility), ERR_CORRUPT);
     visibility_close(visibility);
-    expect_anew(visibility_fixture);
+    expect_new_file(visibility_fixture);
 }
 
-TEST(visibility_file, damage_is_an_error_and_the_next_start_begins_anew)
+TEST(visibility_file, damage_is_an_error_and_the_next_start_makes_a_new_one)
 {
     visibility_fixture_run(run_damage, NULL);
 }
@@ -293,7 +293,7 @@ run_damaged_levels(struct visibility_fixture *visibility_fixture, void *argument
     memset(garbage, 0xa5, sizeof garbage);
     for (long page = 1; page < 50; page++)
         spoil(visibility_fixture->path, page * 4096, garbage, sizeof garbage);
-    expect_anew(visibility_fixture);
+    expect_new_file(visibility_fixture);
 }
 
 TEST(visibility_file, one_that_cannot_even_be_prepared_is_moved_aside)

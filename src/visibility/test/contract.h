@@ -48,7 +48,7 @@ void visibility_contract_run(const struct visibility_subject *subject,
     X(domains_do_not_see_each_other)                                                               \
     X(a_value_of_another_type_is_kept_and_not_found)                                               \
     X(a_set_may_go_when_it_has_fed)                                                                \
-    X(all_is_there_after_opening_anew)                                                             \
+    X(all_is_there_after_opening_again)                                                            \
     /* contract_list.c */                                                                          \
     X(without_order_the_newest_comes_first, "B-006", "B-025")                                      \
     X(pages_add_up_to_the_whole, "B-027")                                                          \

@@ -168,7 +168,7 @@ visibility_contract_a_set_may_go_when_it_has_fed(struct visibility_contract *con
 }
 
 void
-visibility_contract_all_is_there_after_opening_anew(struct visibility_contract *contract)
+visibility_contract_all_is_there_after_opening_again(struct visibility_contract *contract)
 {
     if (contract->subject->reopen == NULL)
         return;

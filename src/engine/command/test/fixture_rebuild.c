@@ -125,7 +125,7 @@ expect_same_texts(const char *what, const struct map *rebuilt, const struct map 
 }
 
 static void
-expect_same_errands(const struct run *rebuilt, const struct run *stored, struct arena *arena)
+expect_same_cross_tasks(const struct run *rebuilt, const struct run *stored, struct arena *arena)
 {
     void *value;
     uint64_t key;
@@ -198,7 +198,7 @@ fixture_expect_rebuilt(const struct fixture *fixture, size_t index)
     expect_same_activities(rebuilt, stored, arena);
     expect_same_texts("timer", rebuilt->timers, stored->timers, arena);
     expect_same_texts("signal request", rebuilt->signal_requests, stored->signal_requests, arena);
-    expect_same_errands(rebuilt, stored, arena);
+    expect_same_cross_tasks(rebuilt, stored, arena);
     EXPECT_EQ(rebuilt->birth != NULL, stored->birth != NULL);
     if (stored->birth != NULL)
         expect_same("birth", &rebuilt->birth->base, &stored->birth->base, arena);

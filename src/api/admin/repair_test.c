@@ -1,5 +1,5 @@
-/* mend_test.c - a run whose rows cannot be right is removed when an operator says so; no other one
- * is (E-077). */
+/* repair_test.c - a run whose rows cannot be right is removed when an operator says so; no other
+ * one is (E-077). */
 #include "api/test/fixture.h"
 #include "engine/run/run.h"
 #include "store/key.h"
