@@ -1,5 +1,5 @@
 /* entries.h - the maps inside a domain: its data and its bad binaries, merged and kept good
- * (wire/entries.h).
+ * (wire/maps.h).
  *
  * Domain.data, RegisterDomainRequest.data and UpdateDomainRequest.data have entry types of their
  * own with the same two fields, so here they are one struct data_entry (checked in entries.c). */

@@ -45,8 +45,8 @@ bool drains_await(const struct drains *drains, const struct drain_ready *ready);
  * known here yet, or no answer came: try again), the store's. */
 must_use struct error *drains_note_ready(struct drains *drains, const struct drain_ready *ready,
                                          struct arena *arena);
-/* The marker came, but something before it is parked: `reason` says what, for people. Not counted,
- * until drains_note_ready says otherwise. As above. */
+/* The marker came, but something before it is a dead letter: `reason` says what, for people. Not
+ * counted, until drains_note_ready says otherwise. As above. */
 must_use struct error *drains_note_blocked(struct drains *drains, const struct drain_ready *ready,
                                            const char *reason, struct arena *arena);
 /* A cluster that a drain waits for. */
@@ -67,7 +67,7 @@ struct drain_progress {
     uint32_t ready_count;
     uint32_t *pending; /* those that are not */
     size_t pending_count;
-    const char **missing; /* all that it lacks, for people: "east shard 3: a row is parked" */
+    const char **missing; /* all that it lacks, for people: "east shard 3: a dead letter" */
     size_t missing_count;
 };
 /* From any loop. Yields. */

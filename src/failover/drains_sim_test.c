@@ -270,7 +270,7 @@ play_timeout(struct cluster_pair *cluster_pair)
     EXPECT_ANSWER(drains_note_blocked(drain_pair_drains(cluster_pair, WEST), &dead_lettered,
                                       "a row of w is parked", cluster_pair->arena));
     EXPECT_EQ(progress_of(cluster_pair).missing_count, 4);
-    EXPECT_TEXT(progress_of(cluster_pair).missing[1], "east shard 2: a row of w is parked");
+    EXPECT_TEXT(progress_of(cluster_pair).missing[1], "east shard 2: a dead letter of w");
     int64_t end = progress_of(cluster_pair).end_time;
     sleep_for(cluster_pair, end - clock_wall() - NS_PER_MS);
     EXPECT_EQ(status(cluster_pair), ACTIVE_PENDING);
@@ -285,7 +285,7 @@ play_timeout(struct cluster_pair *cluster_pair)
     EXPECT_EQ(outcome->missing_shards[1], 2);
     EXPECT_EQ(outcome->n_missing, 4);
     EXPECT_TEXT(outcome->missing[0], "east shard 1: no marker came");
-    EXPECT_TEXT(outcome->missing[1], "east shard 2: a row of w is parked");
+    EXPECT_TEXT(outcome->missing[1], "east shard 2: a dead letter of w");
     EXPECT_TEXT(outcome->missing[2], "south shard 1: no marker came");
     note(cluster_pair, 1); /* too late */
     EXPECT_EQ(count_rows(cluster_pair), 0);

@@ -15,7 +15,7 @@
 /* What is known of one shard. */
 struct drain_shard {
     bool is_ready;
-    const char *blocked; /* what is parked, in the arena of the drain; NULL: nothing */
+    const char *blocked; /* which dead letter, in the arena of the drain; NULL: none */
 };
 
 /* A cluster that the drain waits for. */
@@ -103,7 +103,7 @@ void pending_measure(const struct pending *pending, struct arena *arena,
 /* Enters what a row says. */
 void pending_enter(struct pending *pending, struct drain_source *source, uint32_t shard,
                    const STORED(DrainShardRecord) *record);
-/* What it lacks, for people, one line each: "east shard 3: a row is parked". */
+/* What it lacks, for people, one line each: "east shard 3: a dead letter". */
 const char **pending_list_missing(const struct pending *pending, struct arena *arena,
                                   size_t *count);
 

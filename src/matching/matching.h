@@ -121,7 +121,7 @@ struct poll {
 /* Gives a poll to its list. It waits until `expiry`, but not longer than
  * matching.longPollExpirationInterval. Any loop; no yield; never calls `back` itself. */
 void matching_poll(struct matching *matching, struct poll *poll);
-/* Asks for it back; on its home loop, only between matching_poll and `back`. It may come back
+/* Asks for it back; on its caller's loop, only between matching_poll and `back`. It may come back
  * matched all the same. No yield. */
 void matching_withdraw(struct matching *matching, struct poll *poll);
 /* A matched task that was not started (its poller had gone before): it goes to the next poller,

@@ -47,7 +47,7 @@ struct commit {
     bool failed;             /* set by the engine, with commit_fail */
     enum error_kind outcome; /* if it failed: ERR_FENCED, ERR_OUTCOME_UNKNOWN, ERR_UNAVAILABLE */
     uint64_t guard_found;    /* with ERR_FENCED: what the guard was */
-    /* On the home loop, from the loop's own stack, never from within submit; frees the commit. */
+    /* On its owner loop, from the loop's own stack, never from within submit; frees the commit. */
     void (*done)(struct commit *commit);
     void *context; /* of the submitter */
 };
@@ -70,7 +70,7 @@ bool commit_are_steps(struct slice steps);
 bool commit_is_doomed(struct commit *commit);
 /* Notes that the commit failed and breaks its stream. `guard_found` is for ERR_FENCED, else 0. */
 void commit_fail(struct commit *commit, enum error_kind outcome, uint64_t guard_found);
-/* Sends the commit to its home loop, where done is called. From any loop or worker. */
+/* Sends the commit to its owner loop, where done is called. From any loop or worker. */
 void commit_answer(struct commit *commit);
 /* All of a list, linked by their messages; empties it. Each loop is woken once. */
 void commit_answer_all(struct list *commits);

@@ -7,6 +7,7 @@ import subprocess
 from concurrent.futures import ThreadPoolExecutor
 
 FUNCTION_LINES = 70
+FILE_SAYS = re.compile(r"/\* ([\w.-]+\.[ch]) - ")
 FILE_LINES_WARN = 500
 FILE_LINES = 1000
 DEPTH = 4
@@ -53,6 +54,9 @@ def check_leading_comments(tree):
     for source in tree.sources:
         if not source.text.startswith(("/*", "//")):
             tree.find("file-comment", source.path, 1, "does not begin by saying what it is for")
+        named = FILE_SAYS.match(source.text)
+        if named and named.group(1) != source.path.rpartition("/")[2]:
+            tree.find("file-comment", source.path, 1, f"says that it is {named.group(1)}")
 
 
 def check_prototypes(tree):

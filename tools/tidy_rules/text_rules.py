@@ -10,6 +10,8 @@ UNFINISHED = re.compile(r"\b(TO" r"DO|FIX" r"ME|X" r"XX)\b")
 PRIVATE_PATH = re.compile(r"(?<![\w.])/(?:wo" r"rk|fa" r"rm)\b(?![-.])")
 NAMED = re.compile(r"`((?:src|tools|tests|docs|cmake|packaging)/[\w./-]+)`")
 CODE_FILE = re.compile(r"`([\w./-]+\.(?:c|h|inc|proto|py))`")
+COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
+CITED_FILE = re.compile(r"(?<![\w./*-])([a-z][\w./-]*\.[ch])\b(?!\()")
 PLACEHOLDER = re.compile(r"(?:.*/)?x(?:_test)?\.\w+")  # `x.c` is any file
 HISTORY = ("CHANGELOG.md", "changes/")  # says what was there then
 CODE_NAME = re.compile(r"`(?:struct )?([A-Za-z]+_\w+)(?:\(\))?(?: \*)?`")
@@ -90,6 +92,18 @@ def check_code_files(tree):
             for name in CODE_FILE.findall(line):
                 if not PLACEHOLDER.fullmatch(name) and not _is_there(tree, path, name):
                     tree.find("links", path, number, f"names {name}, which is not there")
+
+
+def check_cited_files(tree):
+    """C files that comments name are there, by their name or the last part of their path."""
+    for source in tree.sources:
+        for comment in COMMENT.finditer(source.text):
+            for match in CITED_FILE.finditer(comment.group()):
+                name = match.group(1)
+                is_there = name in tree.names or any(p.endswith(f"/{name}") for p in tree.paths)
+                if not is_there and not name.endswith(".pb-c.h"):
+                    line = source.line_of(comment.start() + match.start())
+                    tree.find("links", source.path, line, f"names {name}, which is not there")
 
 
 def _is_there(tree, page, name):

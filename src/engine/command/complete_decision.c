@@ -101,7 +101,7 @@ fail_run(struct decision_list *decision_list)
 
 /* The list was bad: back to before it, and the task has failed. */
 static void
-fail_task(struct completion *completion, const struct mutation_mark *before,
+fail_task(struct completion *completion, const struct mutation_savepoint *before,
           const struct decision_list *decision_list)
 {
     struct mutation *mutation = completion->mutation;
@@ -156,7 +156,7 @@ take_decisions(struct completion *completion)
 {
     struct mutation *mutation = completion->mutation;
     const API(RespondDecisionTaskCompletedRequest) *request = completion->request;
-    struct mutation_mark before = mutation_mark(mutation);
+    struct mutation_savepoint before = mutation_savepoint(mutation);
     struct decision_list decision_list = {
         .step = completion->step,
         .mutation = mutation,
@@ -199,7 +199,7 @@ events_size(const struct mutation *mutation)
 /* A list that adds more to the history than one commit may hold ends the run, and nothing of the
  * list is done; the worker gets an error (A-252). */
 static void
-limit_size(struct completion *completion, const struct mutation_mark *before,
+limit_size(struct completion *completion, const struct mutation_savepoint *before,
            struct complete_answer *answer)
 {
     struct step *step = completion->step;
@@ -280,7 +280,7 @@ command_complete_decision(struct step *step, const struct complete_command *comm
         heartbeat_time_out(&completion, answer);
         return NULL;
     }
-    struct mutation_mark before = mutation_mark(completion.mutation);
+    struct mutation_savepoint before = mutation_savepoint(completion.mutation);
     err = take_decisions(&completion);
     if (err != NULL)
         return err;

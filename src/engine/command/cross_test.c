@@ -1,7 +1,7 @@
 /* cross_test.c - decisions that aim at other workflows, and what a run learns of them.
  *
  * Only one side of each is here: a parent, or a child; what goes between them is the outbox's and
- * is tested with both (api/child_test.c). */
+ * is tested with both (api/workflow/child_test.c). */
 #include "engine/command/test/activity_calls.h"
 #include "engine/run/apply.h"
 #include "wire/message.h"

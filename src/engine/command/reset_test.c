@@ -5,7 +5,8 @@
 
 #define ACTIVITY CADENZA__STORAGE__V1__TRANSFER_TYPE__TRANSFER_TYPE_ACTIVITY
 
-/* The newest run is reset at this event: what engine/reset.c reads from a store is here at hand. */
+/* The newest run is reset at this event: what engine/shard/reset.c reads from a store is here at
+ * hand. */
 struct reset {
     API(ResetWorkflowExecutionRequest) request;
     struct reset_command command;

@@ -3,8 +3,9 @@
  * Corrupt is: its records cannot be read, or contradict each other; its history lacks its first
  * event or another one, or does not fit together; it is open, and no record says that it is the
  * current one; it is the current one, and is not there. All of it is found and deleted under the
- * lock of its workflow id, in one batch, so a run that is well is never touched. Its family hears
- * nothing: what a corrupt run would have told is not known. Rows that name it find nobody and go.
+ * lock of its workflow id, in one batch, so a run that is well is never touched. Its parent and
+ * children are not notified: what a corrupt run would have told is not known. Rows that name it
+ * find nobody and go.
  */
 #include "base/check.h"
 #include "engine/branches/branches.h"

@@ -265,14 +265,14 @@ TEST(apply, search_attributes_are_added_to_those_there)
     sample_scheduled_run(&sample);
     sample_begin(&sample);
     upsert(&sample, "b", "1");
-    struct mutation_mark mark = mutation_mark(sample.mutation);
+    struct mutation_savepoint savepoint = mutation_savepoint(sample.mutation);
     upsert(&sample, "a", "2");
     upsert(&sample, "b", "3");
     const API(SearchAttributes) *all = sample.run->core->search_attributes;
     EXPECT_EQ(all->n_indexed_fields, 2);
     EXPECT_TEXT(all->indexed_fields[0]->key, "a");
     EXPECT_EQ(all->indexed_fields[1]->value->data.data[0], '3');
-    mutation_rewind(sample.mutation, &mark);
+    mutation_rewind(sample.mutation, &savepoint);
     EXPECT_EQ(sample.run->core->search_attributes->n_indexed_fields, 1);
     EXPECT_EQ(sample.run->core->search_attributes->indexed_fields[0]->value->data.data[0], '1');
     sample_finish(&sample);

@@ -207,9 +207,9 @@ TEST(flush, the_order_of_arrival_survives_a_rewind)
     sample_begin(&sample);
     sample_timer_fired(&sample, "t");
     sample_signaled(&sample, "s", "");
-    struct mutation_mark mark = mutation_mark(sample.mutation);
+    struct mutation_savepoint savepoint = mutation_savepoint(sample.mutation);
     EXPECT(mutation_unbuffer_timer(sample.mutation, "t"));
-    mutation_rewind(sample.mutation, &mark);
+    mutation_rewind(sample.mutation, &savepoint);
     sample_decision_completed(&sample);
     mutation_flush_buffered(sample.mutation);
     EXPECT_TEXT(names(&sample), "DecisionTaskCompleted TimerFired WorkflowExecutionSignaled");

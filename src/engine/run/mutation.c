@@ -55,33 +55,33 @@ mutation_is_empty(const struct mutation *mutation)
            memcmp(&mutation->before, mutation->run->core, sizeof mutation->before) == 0;
 }
 
-struct mutation_mark
-mutation_mark(const struct mutation *mutation)
+struct mutation_savepoint
+mutation_savepoint(const struct mutation *mutation)
 {
-    struct mutation_mark mark;
+    struct mutation_savepoint savepoint;
     mutation_check(mutation);
-    memcpy(&mark.core, mutation->run->core, sizeof mark.core);
-    mark.journal = mutation->journal.count;
-    mark.events = mutation->events.count;
-    mark.rows = mutation->rows.count;
-    mark.held = mutation->held.count;
-    mark.is_holding = mutation->is_holding;
-    return mark;
+    memcpy(&savepoint.core, mutation->run->core, sizeof savepoint.core);
+    savepoint.journal = mutation->journal.count;
+    savepoint.events = mutation->events.count;
+    savepoint.rows = mutation->rows.count;
+    savepoint.held = mutation->held.count;
+    savepoint.is_holding = mutation->is_holding;
+    return savepoint;
 }
 
 void
-mutation_rewind(struct mutation *mutation, const struct mutation_mark *mark)
+mutation_rewind(struct mutation *mutation, const struct mutation_savepoint *savepoint)
 {
     mutation_check(mutation);
-    check(mark->events <= mutation->events.count && mark->rows <= mutation->rows.count);
-    check(mark->held <= mutation->held.count);
-    check(mutation->is_holding || !mark->is_holding); /* not back into a list that is over */
-    journal_undo(mutation, mark->journal);
-    mutation->events.count = mark->events;
-    mutation->rows.count = mark->rows;
-    mutation->held.count = mark->held;
-    mutation->is_holding = mark->is_holding;
-    memcpy(mutation->run->core, &mark->core, sizeof mark->core);
+    check(savepoint->events <= mutation->events.count && savepoint->rows <= mutation->rows.count);
+    check(savepoint->held <= mutation->held.count);
+    check(mutation->is_holding || !savepoint->is_holding); /* not back into a list that is over */
+    journal_undo(mutation, savepoint->journal);
+    mutation->events.count = savepoint->events;
+    mutation->rows.count = savepoint->rows;
+    mutation->held.count = savepoint->held;
+    mutation->is_holding = savepoint->is_holding;
+    memcpy(mutation->run->core, &savepoint->core, sizeof savepoint->core);
     mutation_check(mutation);
 }
 

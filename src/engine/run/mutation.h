@@ -2,8 +2,8 @@
  *
  * A mutation is a value in the call's arena. A command adds events; each is applied to the run at
  * once (apply.c), so that the next part of the decision sees it. Until mutation_finish everything
- * can be taken back: to a mark (a decision list that turns out bad) or as a whole (a refusal). No
- * function here yields, does I/O or looks at a clock: all that is not in the run is in the run
+ * can be taken back: to a savepoint (a decision list that turns out bad) or as a whole (a refusal).
+ * No function here yields, does I/O or looks at a clock: all that is not in the run is in the run
  * context.
  *
  * Events that arrive while a decision is started are buffered: applied at once, but without an id
@@ -106,14 +106,14 @@ struct arena *mutation_arena(const struct mutation *mutation);
 bool mutation_is_empty(const struct mutation *mutation);
 
 /* A point to come back to. */
-struct mutation_mark {
+struct mutation_savepoint {
     STORED(RunRecord) core;
     size_t journal, events, rows, held;
     bool is_holding;
 };
-struct mutation_mark mutation_mark(const struct mutation *mutation);
-/* Takes back everything since the mark. */
-void mutation_rewind(struct mutation *mutation, const struct mutation_mark *mark);
+struct mutation_savepoint mutation_savepoint(const struct mutation *mutation);
+/* Takes back everything since the savepoint. */
+void mutation_rewind(struct mutation *mutation, const struct mutation_savepoint *savepoint);
 /* Takes back everything: the run is as before mutation_begin. The mutation is over. */
 void mutation_cancel(struct mutation *mutation);
 
@@ -152,7 +152,7 @@ const API(TaskList) *mutation_decision_list(const struct mutation *mutation);
 /* --- what is pending ------------------------------------------------------------------------- */
 
 /* A change gives a fresh copy, which may be written to until the next change of the same record or
- * the next mark. Pointers from before still show the record as it was. */
+ * the next savepoint. Pointers from before still show the record as it was. */
 
 /* The core, to change it. Texts and messages set in it must live in the run: see run_keep_*. */
 STORED(RunRecord) *mutation_core(struct mutation *mutation);

@@ -1,9 +1,9 @@
-/* mutation_test.c - a step can be taken back, as a whole and to a mark. */
+/* mutation_test.c - a step can be taken back, as a whole and to a savepoint. */
 #include "base/test.h"
 #include "engine/run/test_samples.h"
 
 /* A rewind that forgets a field, a map or a pointer is found by comparing all bytes of the run.
- * Method: a random past, a mark, random events, back; then on from there, and back to the
+ * Method: a random past, a savepoint, random events, back; then on from there, and back to the
  * beginning. */
 TEST(mutation, random_events_taken_back_leave_the_run_as_it_was)
 {
@@ -16,10 +16,10 @@ TEST(mutation, random_events_taken_back_leave_the_run_as_it_was)
             for (uint64_t n = random_below(&sample.random, 8); n > 0; n--)
                 sample_random_event(&sample);
             struct slice at_mark = sample_image(sample.run, sample.arena);
-            struct mutation_mark mark = mutation_mark(sample.mutation);
+            struct mutation_savepoint savepoint = mutation_savepoint(sample.mutation);
             for (uint64_t n = random_below(&sample.random, 12); n > 0; n--)
                 sample_random_event(&sample);
-            mutation_rewind(sample.mutation, &mark);
+            mutation_rewind(sample.mutation, &savepoint);
             EXPECT(slice_equal(sample_image(sample.run, sample.arena), at_mark));
             if (random_below(&sample.random, 3) == 0) {
                 mutation_cancel(sample.mutation);
@@ -44,11 +44,11 @@ TEST(mutation, what_was_rewound_leaves_no_rows_behind)
     sample_begin(&sample);
     EXPECT(mutation_is_empty(sample.mutation));
     sample_decision_completed(&sample);
-    struct mutation_mark mark = mutation_mark(sample.mutation);
+    struct mutation_savepoint savepoint = mutation_savepoint(sample.mutation);
     sample_activity_scheduled(&sample, "a", 0);
     sample_timer_started(&sample, "t", 5);
     EXPECT_EQ(map64_count(sample.run->activities), 1);
-    mutation_rewind(sample.mutation, &mark);
+    mutation_rewind(sample.mutation, &savepoint);
     EXPECT_EQ(map64_count(sample.run->activities), 0);
     EXPECT_EQ(map_count(sample.run->activity_ids), 0);
     sample_decision_scheduled(&sample);

@@ -64,8 +64,8 @@ check_idle(const struct deletion *deletion)
     bool is_time =
         deletion->is_forced || (core->delete_time <= clock_wall() &&
                                 archived_is_all(&deletion->archived, deletion->loaded->run));
-    bool is_family_notified = !deletion->is_forced || !has_children_to_end(deletion);
-    if (is_time && is_family_notified && deletion->loaded->undurable == 0 &&
+    bool are_relatives_notified = !deletion->is_forced || !has_children_to_end(deletion);
+    if (is_time && are_relatives_notified && deletion->loaded->undurable == 0 &&
         !watches_has(tenure, core->run_id) && writer_has_room(tenure->writer))
         return NULL;
     probe("deletion_put_off");

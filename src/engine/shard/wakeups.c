@@ -307,7 +307,7 @@ wakeups_lower_level(struct tenure *tenure, int64_t time)
     metrics_level_lowered(shard);
     log_warn(shard->options.log,
              "The wall clock is behind the timers of a shard: it was set back, or was ahead when "
-             "they were set. Timers that are set now ring in time, older ones at their wall time.",
+             "they were set. Timers that are set now fire in time, older ones at their wall time.",
              log_number("shard", shard->options.number),
              log_number("seconds-behind", (before - now) / NS_PER_S));
 }

@@ -1,4 +1,5 @@
-/* cases_visibility.c - what lists are told: in order, once durable, again until they are safe. */
+/* cases_visibility.c - what visibility is fed: in order, once durable, again until they are safe.
+ */
 #include "base/memory.h"
 #include "engine/shard/inside.h"
 #include "engine/test/shard_cases.h"
@@ -72,7 +73,8 @@ case_lists_are_told_what_a_durable_step_shows(struct shard_fixture *fixture)
     EXPECT_OK(shard_fixture_start(fixture, "wf", "one", 100, fixture->arena, NULL));
     EXPECT(visibility.given == 1 && visibility.opened == 1);
     EXPECT_EQ(shard_fixture_rows(fixture, ROW_VISIBLE), 1);
-    EXPECT_OK(shard_fixture_signal(fixture, "wf", fixture->arena)); /* nothing that lists show */
+    EXPECT_OK(
+        shard_fixture_signal(fixture, "wf", fixture->arena)); /* nothing that visibility shows */
     EXPECT_EQ(shard_fixture_rows(fixture, ROW_VISIBLE), 1);
     EXPECT_OK(shard_fixture_terminate(fixture, "wf", fixture->arena));
     EXPECT(visibility.given == 2 && visibility.closed == 1);
@@ -138,7 +140,7 @@ case_the_next_owner_hands_over_what_lists_do_not_have(struct shard_fixture *fixt
     EXPECT(visibility.given == 1 && visibility.beginnings == 0);
 }
 
-/* Rows go only when the lists would keep what they say. */
+/* Rows go only when visibility would keep what they say. */
 void
 case_rows_for_lists_go_when_they_are_safe(struct shard_fixture *fixture)
 {
@@ -155,7 +157,7 @@ case_rows_for_lists_go_when_they_are_safe(struct shard_fixture *fixture)
     EXPECT_EQ(shard_fixture_rows(fixture, ROW_VISIBLE), 1);
 }
 
-/* The lists were lost after rows had gone: all runs come again, and what is done meanwhile too. */
+/* Visibility was lost after rows had gone: all runs come again, and what is done meanwhile too. */
 void
 case_visibility_that_lacks_rows_which_are_gone_is_rebuilt(struct shard_fixture *fixture)
 {
@@ -182,7 +184,7 @@ case_visibility_that_lacks_rows_which_are_gone_is_rebuilt(struct shard_fixture *
     EXPECT_EQ(visibility.given, given);
 }
 
-/* Until the last run was handed over the lists are not whole, whatever the owner knew. */
+/* Until the last run was handed over visibility is not whole, whatever the owner knew. */
 void
 case_visibility_that_was_rebuilt_in_part_is_begun_again(struct shard_fixture *fixture)
 {
@@ -205,7 +207,7 @@ case_visibility_that_was_rebuilt_in_part_is_begun_again(struct shard_fixture *fi
     EXPECT_EQ(fixture->shard->tenure->visibility_feed.rebuilt_runs, 2);
 }
 
-/* Somebody put an old copy of the store beside lists of a later time. */
+/* Somebody put an old copy of the store beside visibility of a later time. */
 void
 case_visibility_of_a_time_that_has_not_been_is_rebuilt(struct shard_fixture *fixture)
 {

@@ -1,4 +1,4 @@
-/* test_sample.c - version histories as texts. See test_sample.h. */
+/* history_sample.c - version histories as texts. See history_sample.h. */
 #include "engine/test/history_sample.h"
 
 const char *

@@ -1,4 +1,4 @@
-/* test_sample.h - version histories as texts, for the tests of this folder. */
+/* history_sample.h - version histories as texts, for the tests of this folder. */
 #ifndef CADENZA_ENGINE_TEST_HISTORY_SAMPLE_H
 #define CADENZA_ENGINE_TEST_HISTORY_SAMPLE_H
 

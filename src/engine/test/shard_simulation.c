@@ -1,4 +1,4 @@
-/* shard_simulation.c - see trial.h. */
+/* shard_simulation.c - see shard_simulation.h. */
 #include "engine/test/shard_simulation.h"
 
 #include "fiber/sim/world.h"

@@ -1,4 +1,4 @@
-/* source_history.c - see feed.h. */
+/* source_history.c - see source_history.h. */
 #include "engine/test/source_history.h"
 
 #include "base/check.h"

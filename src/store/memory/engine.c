@@ -1,6 +1,6 @@
 /* engine.c - the engine's table: a host's side of a base.
  *
- * All work on the base is done on one loop, the home, where the store was opened: other loops send
+ * All work on the base is done on one loop, the owner, where the store was opened: other loops send
  * messages. So a base needs no lock, and on linux two loops of a process cannot meet in it.
  *
  *   IDLE --a commit arrives--> WRITING --written--> SYNCING --durable--> IDLE, or WRITING again
@@ -45,7 +45,7 @@ memory_store_check(const struct memory_store *store)
     check(commits == count_unanswered(&handle->group) + count_unanswered(&handle->waiting));
 }
 
-/* ---- writing; on the home loop ---- */
+/* ---- writing; on the owner loop ---- */
 
 /* Without a delay the phase ends with the tick: that gathers a group and wakes no timer. */
 static void

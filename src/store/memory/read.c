@@ -1,4 +1,4 @@
-/* read.c - the reads of the engine's table: a message to the home loop, a delay there, the look at
+/* read.c - the reads of the engine's table: a message to the owner loop, a delay there, the look at
  * one moment of the base, a message back. The result is copied into the asker's arena, which goes
  * with the message. */
 #include "base/check.h"

@@ -1,4 +1,4 @@
-/* feeder.h - brings what the shards hand over to the lists of runs.
+/* feeder.h - brings what the shards hand over to visibility.
  *
  * Each place gathers the changes of its shards for a moment and sends them to the owner of the
  * domains; a fiber there feeds them in one transaction, and tells the shards how far the lists are.

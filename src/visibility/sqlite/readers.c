@@ -3,8 +3,8 @@
  *
  * They are threads of their own, not the pool's: a storm of slow queries must not delay what the
  * engine gives to the pool. And they have a low priority: where the CPU is short, queries wait and
- * not the engine. The queue belongs to the loop that opened it (home): queries of other loops get
- * there by loop_call, so it needs no lock and is fair to all.
+ * not the engine. The queue belongs to the loop that opened it (its owner): queries of other loops
+ * get there by loop_call, so it needs no lock and is fair to all.
  *
  * A query that takes longer than its caller waits is stopped: the caller raises a flag, which
  * the thread looks at every PROGRESS_STEPS instructions of SQLite's machine. The caller still waits
@@ -38,7 +38,7 @@ struct database_reader {
     struct reader_request *reader_request; /* the thread's, while it works */
 };
 
-/* A fiber of the home loop in the queue. */
+/* A fiber of the owner loop in the queue. */
 struct reader_waiter {
     struct list node;
     struct fiber *fiber;

@@ -1,4 +1,4 @@
-/* model_wishes.c - random decisions, in the model's words and in those of the wire. */
+/* model_orders.c - random decisions, in the model's words and in those of the wire. */
 #include <stdio.h>
 
 #include "engine/command/test/model_world.h"
