@@ -105,6 +105,7 @@ BREACHES = [
     ("file-comment", "src/net/line.c", "/* cup.c - moved. */\n", 1),
     ("links", "src/net/line.c", LINE + "/* One,\n * see gone.h. */\n", 3),
     ("prototypes", "src/base/cup.h", HEADER.replace("/* What the cup holds. */", ""), 8),
+    ("columns", "docs/page.md", "| a table may |\n\n" + "word " * 20 + "words\n", 3),
     ("columns", "tests/wide.py", "x = 1" + "0" * 96 + "\n", 1),
     ("format", "src/net/line.c", LINE + "void f (void);\n", 2),
     ("whitespace", "docs/page.md", "one\ntwo \n", 2),
@@ -134,6 +135,7 @@ BREACHES = [
 ]
 # What looks like a breach and is none.
 INNOCENT = [
+    ("docs/page.md", "    code " + "word " * 20 + "words\n\n| a | " + "word " * 20 + "|\n"),
     ("docs/page.md", "`base/cup.c`, `src/base/cup.c`, `cup.h`, `x_test.c`\n"),
     ("src/net/README.md", "`line.c` and `base/cup.c`\n"),
     ("src/net/low/README.md", "`line.c`, `net/line.c`, `../line.c`\n"),

@@ -12,6 +12,7 @@ FILE_LINES_WARN = 500
 FILE_LINES = 1000
 DEPTH = 4
 COLUMNS = 100
+MADE_PAGES = ("docs/cli.md", "docs/settings.md", "docs/bench.md", "docs/shape.md")
 DOCUMENTED_PERCENT = 90
 ASSERT = re.compile(r"\b(check|check_that|unreachable|_Static_assert|static_assert)\s*\(")
 CODE_ENDINGS = (".c", ".h", ".py", ".cmake")
@@ -97,8 +98,23 @@ def report_asserts(tree):
         tree.notes.append(f"asserts per 1000 lines: {total:.0f} ({by_folder})")
 
 
+def _prose(text):
+    """(number, line) of a page, but for its tables and blocks of code."""
+    is_block = False
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.startswith("```"):
+            is_block = not is_block
+        elif not is_block and not line.startswith("    ") and not line.lstrip().startswith("|"):
+            yield number, line
+
+
 def check_columns(tree):
     for path, text in tree.texts.items():
+        if path.endswith(".md") and path not in MADE_PAGES:
+            for number, line in _prose(text):
+                if len(line) > COLUMNS:
+                    sentence = f"{len(line)} columns, the most is {COLUMNS}"
+                    tree.find("columns", path, number, sentence)
         if path.endswith((".c", ".h", ".py")):
             for number, line in enumerate(text.split("\n"), 1):
                 if len(line) > COLUMNS:
