@@ -83,7 +83,7 @@ count_of_day(const struct cron *cron, const struct civil *civil)
                 : 0;
 }
 
-/* The rest of the day, or all of it; *after moves on. False: there is none any more up to `until`.
+/* The rest of the day, or all of it; *after moves on. False: none is left up to `until`.
  */
 static bool
 count_on(const struct cron *cron, int64_t until, int64_t *after, int64_t *count)

@@ -152,7 +152,7 @@ must_use struct error *engine_refresh(struct engine *engine, const struct run_ke
 must_use struct error *engine_remove(struct engine *engine, const struct run_key *key,
                                      const char *identity, struct arena *arena);
 /* Deletes a run, or what there is of it, if what is stored of it cannot be right, and tells whether
- * it did. Any other run is left alone, and that there is none is no error. */
+ * it did. Any other run is left alone; it is not an error if there is none. */
 must_use struct error *engine_repair(struct engine *engine, const struct run_key *key,
                                      struct arena *arena, struct shard_repaired *repaired);
 /* Counts a client's call on a workflow id that is not a step. Starts, signals, cancel requests,

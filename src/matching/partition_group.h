@@ -130,7 +130,7 @@ int32_t partition_group_choose_write(struct loop_lists *loop_lists, const struct
 int32_t partition_group_choose_read(struct loop_lists *loop_lists, const struct poll *poll);
 /* A poll is back: how much waits where it was. */
 void partition_group_note_backlog(struct loop_lists *loop_lists, const struct poll *poll);
-/* A task came to a partition that takes none any more: it goes to the root instead. */
+/* A task came to a partition that no longer accepts tasks: it goes to the root instead. */
 bool partition_group_redirect(struct loop_lists *loop_lists, struct offer *offer);
 /* The partition group of the list; NULL: it is not divided. */
 struct partition_group *partition_group_of(const struct task_list *list);

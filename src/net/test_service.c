@@ -92,7 +92,7 @@ handle_hang(struct test_service *service, struct grpc_call *call)
                                "hanging"));
 }
 
-/* The number in decimal, at most `high`; 0 if it is none. */
+/* The number in decimal, at most `high`; 0 if it is not a number. */
 static int64_t
 number_of(struct grpc_call *call, int64_t high)
 {

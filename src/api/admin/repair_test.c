@@ -119,7 +119,7 @@ corrupt(struct fixture *fixture)
         EXPECT_KIND(run_try_describe(fixture, "wf", ""), ERR_ENTITY_NOT_EXISTS);
         EXPECT_EQ(count_runs(fixture), 0);
         EXPECT_EQ(count_rows(fixture), 0);
-        EXPECT(!repair(fixture, "wf", run_id)); /* there is none any more */
+        EXPECT(!repair(fixture, "wf", run_id)); /* it is gone */
     }
     EXPECT_OK(run_try_describe(fixture, "wf", run_start(fixture, "wf"))); /* the id is free */
 }

@@ -5,7 +5,7 @@
  * completed), goes directly through matching: to the sticky list of the worker that has the run in
  * its memory, and if that worker does not answer, to the normal list with all of the history. A
  * strong query of a run with a decision waits at the shard: it goes out with a decision, or is
- * released when the run has none any more, and goes directly then. All that is looked at on the way
+ * released when none is left, and goes directly then. All that is looked at on the way
  * is durable.
  *
  * The caller waits as a record (query.h). What continues it is always a fiber that begins by

@@ -32,8 +32,8 @@ decide_check_attribute_count(const struct attributes *attributes, const struct d
                      attributes->count, removed, (long long)rules->attributes_max);
 }
 
-/* The region of the cluster that the attribute names; NULL: it is no region, or the cluster has
- * none. */
+/* The region of the cluster that the attribute names; NULL: it is not a region, or the cluster
+ * has none. */
 static const char *
 region_of(const struct attribute *attribute, const struct cluster_group *group)
 {

@@ -56,7 +56,7 @@ struct start_command {
     /* From the caller's headers. */
     const char *const *partition_keys, *const *partition_values;
     size_t partition_count;
-    const API(ParentExecutionInfo) *parent; /* of a child; NULL: it is none */
+    const API(ParentExecutionInfo) *parent; /* of a child; NULL: it is not one */
 };
 struct start_answer {
     const char *run_id; /* in the arena */

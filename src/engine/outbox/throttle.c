@@ -135,7 +135,7 @@ queue_key(const struct throttle_queue *queue)
     return slice_of(queue->key, domain + strlen(queue->key + domain));
 }
 
-/* The queue of an id; NULL: its tasks do not wait. Mostly nobody's do. */
+/* The queue of an id; NULL: its tasks do not wait, as is usual. */
 static struct throttle_queue *
 queue_find(const struct throttle *throttle, const char *domain_id, const char *workflow_id)
 {

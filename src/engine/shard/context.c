@@ -63,7 +63,7 @@ shard_not_active(const struct shard *shard, const struct domain *domain, const c
     return errors_domain_not_active(arena, domain->name, &clusters);
 }
 
-/* A version of another cluster (a message said so that was wrong) is nobody's to write with. */
+/* A version of another cluster (from a message that was wrong) is not for us to write with. */
 static bool
 is_own_version(const struct shard *shard, int64_t failover_version)
 {

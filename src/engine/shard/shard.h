@@ -336,7 +336,7 @@ struct replication_page {
     uint64_t last; /* all up to this row was looked at */
     bool has_more;
     /* Rows up to this are gone and it has not read them: it is to read the runs, and to go on
-     * behind it. 0: none are; else there are no tasks. */
+     * behind it. 0: no such rows; else there are no tasks. */
     uint64_t resync_to;
 };
 /* What the cluster is to hear of, durable all of it. On the shard's loop. Yields. Errors: as

@@ -28,7 +28,7 @@
 struct shown_moves {
     struct group_move moves[MOVES_MAX];
     size_t count;
-    bool is_strange; /* something in it is none of the load's doing */
+    bool is_strange; /* the load did not do all that is in it */
 };
 
 struct audit {

@@ -8,7 +8,7 @@
 
 /* The domain as a cluster shows it, which may have to start first. */
 API(Domain) *script_describe_domain(struct script *script, unsigned cluster);
-/* The domain drains to the cluster. Asks until it has begun: crashes are none of its business. */
+/* The domain drains to the cluster. Asks until it has begun: crashes do not count. */
 void script_begin_drain(struct script *script, unsigned to, int64_t seconds);
 
 /* Signals of a name. No history has none. */

@@ -67,7 +67,7 @@ extern struct shim shim;
 /* Is the path one of the folder that is watched? */
 bool is_below(const char *path);
 /* The path of an open file of the folder, or of the folder above, which holds its name; false: it
- * is none of ours. */
+ * is not ours. */
 bool path_of(int descriptor, char path[PATH_ROOM]);
 /* What is known of a file; NULL: nothing. */
 struct tracked *find_file(const char *path);
