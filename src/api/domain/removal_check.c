@@ -68,7 +68,7 @@ check_unknown_entities(struct rpc_call *call, struct domain *domain)
         return err;
     return error_new(call->arena, ERR_BAD_REQUEST,
                      "%lld open workflow%s of domain %s belong%s to entities that cluster %s has "
-                     "not heard of yet, and may lose their home; try again later, or force it.",
+                     "not learnt of yet, and may lose their home; try again later, or force it.",
                      (long long)open, open == 1 ? "" : "s", domain->name, open == 1 ? "s" : "",
                      api_of(call)->options.group->current->name);
 }

@@ -186,7 +186,7 @@ check_behind(struct shard *shard, const struct cross_task_request *wanted, struc
     if (!is_behind)
         return refusal;
     probe("parent_behind_its_child");
-    return errors_service_busy(arena, "", "Workflow %s has not heard of its child yet.",
+    return errors_service_busy(arena, "", "Workflow %s does not know of its child yet.",
                                wanted->target.workflow_id);
 }
 
