@@ -19,7 +19,7 @@
 #include "uber/cadence/api/v1/query.pb-c.h"
 #include "wire/names.h"
 
-/* Where the server is in its life: what health checks are told. Written by server/, read
+/* Where the server is in its life: what health checks answer. Written by server/, read
  * everywhere. */
 enum server_phase { SERVER_STARTING, SERVER_READY, SERVER_DRAINING };
 

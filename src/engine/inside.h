@@ -98,7 +98,7 @@ struct cross_task_request {
     struct origin origin;
     const ProtobufCMessage *body; /* as the kind says */
     int64_t asked_time;           /* when, if it may have been done already; 0: it was not */
-    /* What the target was started with, if that is known: it may not have been heard of here. */
+    /* What the target was started with, if that is known: it may not be known here. */
     const API(ActiveClusterSelectionPolicy) *policy;
     bool has_policy;
     struct start_answer answer; /* of a start */
@@ -117,11 +117,11 @@ must_use struct error *cross_task_follow(struct cross_task_work *work,
                                          struct cross_task_request *wanted, struct error *refusal);
 /* Is the run that was asked not there, or has it ended? Then there is nothing left to do. */
 bool cross_task_is_void(const struct error *err);
-/* Starts a child, tells its parent, gives it its first decision (child.c). */
+/* Starts a child, notifies its parent, gives it its first decision (child.c). */
 must_use struct error *cross_task_start_child(struct cross_task_work *work);
 /* Ends children of a closed run as their policies say, a portion of them (child.c). */
 must_use struct error *cross_task_end_children(struct cross_task_work *work);
-/* A child that was started may have ended long ago: then its parent is told
+/* A child that was started may have ended long ago: then its parent is notified
  * (child_closed.c). */
 must_use struct error *cross_task_report_closed(struct cross_task_work *work,
                                                 const STORED(PendingChild) *child,

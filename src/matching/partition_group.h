@@ -84,7 +84,7 @@ struct scaler {
     struct lasting over, under; /* the load is too high, too low */
 };
 
-/* What a partition has told its root, and what the root told it. */
+/* What a partition has reported to its root, and what the root sent to it. */
 struct member {
     struct deferred report;
     bool is_hungry_reported;
@@ -112,7 +112,7 @@ struct root {
     struct division published; /* to the loops */
     double rate_published;
     size_t turn;                  /* whom to invite next */
-    size_t partition_state_count; /* that were heard of */
+    size_t partition_state_count; /* that have reported */
     struct partition_state partition_states[PARTITIONS_MAX];
 };
 

@@ -1,7 +1,7 @@
 /* branches.h - all histories of one run, as its record keeps them.
  *
  * One history is the current one: the state of the run is what its events say. The others are kept
- * because some cluster wrote them before it heard of a failover; they can be read, and may still
+ * because some cluster wrote them before it knew of a failover; they can be read, and may still
  * grow. Each has its version history and its lineage in the store.
  *
  *   1. Branch 0 is the current one: its last version is higher than any other's.

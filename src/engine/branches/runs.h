@@ -1,7 +1,7 @@
 /* runs.h - runs of one workflow id that several clusters began or kept open.
  *
  * At most one run of an id is open. Where events of another cluster bring a second one, every
- * cluster must give the id to the same run, whatever it heard of first. So the answer is a function
+ * cluster must give the id to the same run, whatever it learnt first. So the answer is a function
  * of the set of all runs, and not of the two that meet:
  *
  *   1. Runs that belong to the same cluster attribute (or to none) are in one group. The newest of
@@ -14,7 +14,7 @@
  * Of two runs it is therefore the one with the higher version, or the one that began later. But
  * those two comparisons do not order three runs: a run may be newer than another of its group, and
  * older than a run of a second group that is itself older than that other. To compare the incoming
- * run with the current one alone would give a result that depends on what was heard first.
+ * run with the current one alone would give a result that depends on what was learnt first.
  *
  * All that counts only grows (versions, numbers of events within one, starts). So a group is kept
  * as one record, its candidate, and joining a run to it gives the same in any order, and any number

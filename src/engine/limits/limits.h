@@ -59,8 +59,8 @@ bool limits_take_free(struct id_limits *limits, enum limits_side side, const str
 void limits_count(struct id_limits *limits, enum limits_side side, const struct limits_key *key,
                   int64_t now);
 
-/* Forgets what was not used lately and tells the metrics. To be called about once a second while
- * limits_is_idle is false. */
+/* Forgets what was not used lately and reports to the metrics. To be called about once a second
+ * while limits_is_idle is false. */
 void limits_tick(struct id_limits *limits, int64_t now);
 /* Nothing is counted, and the metrics show that. */
 bool limits_is_idle(const struct id_limits *limits);

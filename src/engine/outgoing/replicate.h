@@ -6,12 +6,12 @@
 
 struct tenure;
 
-/* A row in memory, and what is told of it. */
+/* A row in memory, and what is sent of it. */
 struct replica {
     struct list node;
     uint64_t row;
     ticket_t ticket;
-    uint64_t clusters; /* a bit for each cluster of the group that is to hear of it */
+    uint64_t clusters; /* a bit for each cluster of the group that it goes to */
     struct slice task; /* a ReplicationTask as it goes out; of an activity: the row itself */
     bool is_activity;
 };
@@ -21,7 +21,7 @@ struct replication_peer {
     uint64_t ack;    /* it needs no row up to this */
     uint64_t lost;   /* rows up to this were dropped, though it may need them */
     bool can_resync; /* then it reads the runs instead */
-    bool is_far;     /* it is further behind than rows are kept for, and was told of */
+    bool is_far;     /* it is further behind than rows are kept for, which was logged */
     uint64_t handed; /* it was given all up to this, in this tenure */
 };
 

@@ -12,18 +12,18 @@ struct applied_domains {
     uint64_t failovers; /* that were handled up to there, in the shard's whole life */
     ticket_t ticket;    /* of the newest batch that moved it */
     uint64_t missed_from; /* what the last owner had handled */
-    /* What this loop has heard of since then. */
+    /* What this loop has learnt since then. */
     uint64_t known, failovers_known;
     vector_of(struct domain *) changed; /* in order; one reference each */
     bool has_entities_changed;          /* rows of the entity table, too */
     /* Runs that entities may have moved are walked over; once more when that is done. */
     bool is_handing_over, is_handover_due;
-    /* How far the domains were told that it is, for trimming their log; 0: not yet. */
+    /* How far it has reported to be, so that the log of the domains can be trimmed; 0: not yet. */
     uint64_t noted;
     bool is_noting;
 };
 
-/* The shard hears of domains from now on. */
+/* The shard is notified of changes of domains from now on. */
 void applied_domains_listen(struct shard *shard);
 /* An owner before us had handled `version`, and so many failovers: waits until this host knows it
  * too, then catches up. When it returns without an error the shard knows what this loop knows.

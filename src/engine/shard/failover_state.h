@@ -60,7 +60,7 @@ void markers_note(const struct tenure *tenure, STORED(ShardRecord) *record, stru
 void markers_on_change(struct tenure *tenure, const struct domain *domain, uint64_t before);
 /* Is one of the domain due? */
 bool markers_has(const struct tenure *tenure, const char *domain_id);
-/* Puts those that were heard of up to `order`, behind all that was submitted, and they are due no
+/* Puts those that are due up to `order`, behind all that was submitted, and they are due no
  * more. There is room. No yield. */
 void markers_put(struct tenure *tenure, const char *domain_id, uint64_t order, struct arena *arena);
 /* The shard was taken: what the last owner left is gone on with. */

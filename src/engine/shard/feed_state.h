@@ -1,4 +1,4 @@
-/* feed_state.h - what visibility is told of the runs, as a tenure has it, and what shard/ asks of
+/* feed_state.h - what visibility is fed of the runs, as a tenure has it, and what shard/ asks of
  * feed/, which stands above it and does the work. */
 #ifndef CADENZA_ENGINE_SHARD_FEED_STATE_H
 #define CADENZA_ENGINE_SHARD_FEED_STATE_H
@@ -38,7 +38,7 @@ void visibility_note(const struct tenure *tenure, STORED(ShardRecord) *record);
 /* How a run looks after a step that is about to be submitted: handed to visibility once durable. */
 void visibility_enter(struct tenure *tenure, const struct run *run, const struct domain *domain,
                       uint64_t row, struct arena *arena);
-/* The run goes with this batch, before which the range was renewed: visibility is told so. */
+/* The run goes with this batch, before which the range was renewed: visibility is notified. */
 void visibility_put_gone(struct tenure *tenure, const struct run_key *key, struct batch *batch);
 void visibility_release(struct tenure *tenure, ticket_t durable);
 /* Deletes by the way what visibility has safely. */

@@ -85,7 +85,7 @@ struct shard {
     struct shard_metrics shard_metrics;
     struct loop *loop;        /* that it lives on */
     unsigned archiving;       /* runs on their way into the archive */
-    int64_t archive_log_time; /* monotonic: a failure is told not before */
+    int64_t archive_log_time; /* monotonic: a failure is logged not before */
 #ifdef CADENZA_FAULT_stale_cache_kept
     struct tenure *buried; /* the last one, not freed yet */
 #endif
@@ -101,16 +101,16 @@ void tenure_end(struct tenure *tenure);
 void shard_lose(struct tenure *tenure, const struct error *failure);
 /* Nobody is in it. Yields. */
 void tenure_free(struct tenure *tenure);
-/* An error of the store as callers are told. */
+/* An error of the store as callers see it. */
 must_use struct error *tenure_caller_error(const struct error *failure, struct arena *arena);
 /* Enters the tenure, taking the shard if `range_id` is 0; tenure_leave when done. Yields. Errors:
  * ERR_SHARD_OWNERSHIP_LOST, ERR_UNAVAILABLE. */
 must_use struct error *tenure_enter(struct shard *shard, uint64_t range_id, struct arena *arena,
                                     struct tenure **tenure);
 void tenure_leave(struct tenure *tenure);
-/* Why a tenure that is over ended, as a caller is told. */
+/* Why a tenure that is over ended, as a caller sees it. */
 must_use struct error *tenure_error(const struct tenure *tenure, struct arena *arena);
-/* Waits until a ticket is durable. Yields. Errors: as a caller is told. */
+/* Waits until a ticket is durable. Yields. Errors: as a caller sees them. */
 must_use struct error *tenure_wait(struct tenure *tenure, ticket_t ticket, struct arena *arena);
 /* Nobody has overtaken us, at a moment after the call: what we know is all there is, and what was
  * read is ours to use; else it may be newer than what we have in memory, and nothing fits together.

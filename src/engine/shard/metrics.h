@@ -1,4 +1,4 @@
-/* metrics.h - what a shard tells at /metrics (metrics.c). */
+/* metrics.h - what a shard reports at /metrics (metrics.c). */
 #ifndef CADENZA_ENGINE_SHARD_METRICS_H
 #define CADENZA_ENGINE_SHARD_METRICS_H
 

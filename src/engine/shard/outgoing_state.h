@@ -1,4 +1,4 @@
-/* outgoing_state.h - what other clusters are to be told, as a tenure has it, and what shard/ asks
+/* outgoing_state.h - what goes to other clusters, as a tenure has it, and what shard/ asks
  * of outgoing/, which stands above it and does the work. */
 #ifndef CADENZA_ENGINE_SHARD_OUTGOING_STATE_H
 #define CADENZA_ENGINE_SHARD_OUTGOING_STATE_H

@@ -14,7 +14,7 @@
  * after its retention: nobody who asks finds it any more.
  * 5. A step is decided on the domains as they are at the version that stands in the shard record
  *    with it or before it in the log: no step that follows a change was decided before it, nor by
- *    an owner that has not heard of it. */
+ *    an owner that does not know of it. */
 #ifndef CADENZA_ENGINE_SHARD_SHARD_H
 #define CADENZA_ENGINE_SHARD_SHARD_H
 
@@ -110,7 +110,7 @@ struct foreseen {
     const char *list;
     const char *activity_id; /* of an activity */
 };
-/* What a worker hears of a task that is started. Lives in one arena. */
+/* What a worker gets of a task that is started. Lives in one arena. */
 struct task_start {
     struct decision_start decision; /* of a decision */
     struct activity_start activity; /* of an activity */
@@ -137,8 +137,8 @@ struct shard_step {
     uint64_t range_id; /* only if the shard still has this one (a task's); 0: any, take it if not
                           owned. Else ERR_SHARD_OWNERSHIP_LOST */
     /* The task that the step starts: where its run is not active the shard keeps it and offers it
-     * when it is, one that a list had stored too (row 0). The refusal is told when that is durable.
-     * NULL: none. */
+     * when it is, one that a list had stored too (row 0). The refusal is answered when that is
+     * durable. NULL: none. */
     const struct task *task;
     /* Reads what the decision needs beside the run, under the lock; all that it sees is durable.
      * May yield. Its error is the step's. NULL: nothing is needed. Asked again if the shard was
@@ -179,7 +179,7 @@ struct failing_decision {
 size_t shard_list_failing(const struct shard *shard, struct arena *arena,
                           struct failing_decision **decisions);
 
-/* What a `prepare` may ask for; all but the first yield. Errors: the store's, as callers are told.
+/* What a `prepare` may ask for; all but the first yield. Errors: the store's, as callers see them.
  */
 
 /* The current-run record; NULL: none. Until the next yield. */
@@ -224,8 +224,8 @@ struct shard_reset {
 must_use struct error *shard_reset(struct shard *shard, const struct shard_reset *wanted,
                                    struct arena *arena, const char **run_id);
 
-/* Deletes a closed run, once all that it had to tell others is told. `key->run_id` must be set. It
- * is gone already: no error. On the shard's loop. Yields. Errors: as a step. */
+/* Deletes a closed run, once its parent and children have been notified. `key->run_id` must be set.
+ * It is gone already: no error. On the shard's loop. Yields. Errors: as a step. */
 must_use struct error *shard_remove(struct shard *shard, const struct run_key *key,
                                     struct arena *arena);
 /* Deletes a run, or what there is of it, if what is stored of it cannot be right; see repair.c.
@@ -339,7 +339,7 @@ struct replication_page {
      * behind it. 0: no such rows; else there are no tasks. */
     uint64_t resync_to;
 };
-/* What the cluster is to hear of, durable all of it. On the shard's loop. Yields. Errors: as
+/* What goes to the cluster, all of it durable. On the shard's loop. Yields. Errors: as
  * shard_look; the store's. */
 must_use struct error *shard_read_replication(struct shard *shard,
                                               const struct replication_wanted *wanted,

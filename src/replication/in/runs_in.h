@@ -20,7 +20,7 @@ struct runs_in;
 struct runs_in_options {
     struct engine *engine;
     struct domains *domains;
-    struct drains *drains; /* to be told of markers */
+    struct drains *drains; /* notified of markers */
     const struct cluster_group *group;
     struct tls *const
         *tls; /* one for each cluster of the group, in its order; NULL: plain to all */
