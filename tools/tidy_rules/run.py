@@ -27,6 +27,7 @@ CHECKS = [
     text_rules.check_named_files,
     text_rules.check_code_files,
     text_rules.check_cited_files,
+    text_rules.check_journeys,
     text_rules.check_recipes,
     word_rules.check_tags,
     word_rules.check_former,

@@ -121,6 +121,7 @@ BREACHES = [
     ("links", "docs/page.md", "see `net/cup.c`\n", 1),
     ("links", "src/net/README.md", "| `cup.c` | what `line.c` uses |\n", 1),
     ("links", "src/net/low/README.md", "one\nsee `high/line.c`\n", 2),
+    ("links", "docs/architecture.md", "one\n`cup_fill`\n(`base/cup.c`)\n", 2),
     ("links", "CONTRIBUTING.md", "fill `struct cup_of_tea`\n", 1),
     ("tags", "src/net/line.c", LINE + "struct cup {\n    int a;\n};\n", 2),
     ("words", "src/net/line.c", _in_function("errand_run();"), 5),
@@ -137,6 +138,7 @@ BREACHES = [
 INNOCENT = [
     ("docs/page.md", "    code " + "word " * 20 + "words\n\n| a | " + "word " * 20 + "|\n"),
     ("docs/page.md", "`base/cup.c`, `src/base/cup.c`, `cup.h`, `x_test.c`\n"),
+    ("docs/architecture.md", "`cup_read` (`base/cup.c`) reads\n"),
     ("src/net/README.md", "`line.c` and `base/cup.c`\n"),
     ("src/net/low/README.md", "`line.c`, `net/line.c`, `../line.c`\n"),
     ("src/README.md", "`line.c` of a room\n"),

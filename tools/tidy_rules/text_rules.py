@@ -16,6 +16,9 @@ PLACEHOLDER = re.compile(r"(?:.*/)?x(?:_test)?\.\w+")  # `x.c` is any file
 HISTORY = ("CHANGELOG.md", "changes/")  # says what was there then
 CODE_NAME = re.compile(r"`(?:struct )?([A-Za-z]+_\w+)(?:\(\))?(?: \*)?`")
 RECIPES = "CONTRIBUTING.md"
+JOURNEYS = "docs/architecture.md"
+# `function` (`folder/file.c`), and `function`, `folder/file.c` inside of brackets
+HOP = re.compile(r"`(\w+)`(?:,\s+|\s+\()`([\w/]+\.[ch])`")
 FAULTS = "docs/faults.md"
 LINK = re.compile(r"\[[^\]\n]*\]\(([^)\s]+)\)")
 
@@ -117,6 +120,16 @@ def _is_there(tree, page, name):
 
 def _is_one_of(tree, folders, name):
     return any((tree.root / folder / name).is_file() for folder in folders)
+
+
+def check_journeys(tree):
+    """A name that the journeys follow by a file is in that file."""
+    text = tree.texts.get(JOURNEYS, "")
+    for match in HOP.finditer(text):
+        name, path = match.groups()
+        if not re.search(rf"\b{name}\b", tree.texts.get(f"src/{path}", name)):
+            number = text.count("\n", 0, match.start()) + 1
+            tree.find("links", JOURNEYS, number, f"says that {name} is in {path}: it is not")
 
 
 def check_recipes(tree):
