@@ -129,6 +129,8 @@ BREACHES = [
     ("words", "src/net/line.c", LINE + "/* One\n * errand. */\n", 3),
     ("words", "src/net/errand.c", "/* errand.c - one. */\n", 1),
     ("english", "docs/page.md", "one\nwho" + "ever comes\n", 2),
+    ("english", "src/net/line.c", LINE + "/* It is de" + "af\n * to it. */\n", 2),
+    ("words", "src/net/line.c", _in_function("begin_an" + "ew();"), 5),
     ("catalogue", "src/net/line.c", "/* line.c - see A-0" + "99. */\n", 1),
     ("words", "src/net/line.c", _in_function('probe("errand_done");'), 5),
     ("ratchet", "tools/tidy-ratchet.json", '{"nesting": {"src/net/gone.c:gone": 9}}\n', 1),

@@ -17,10 +17,13 @@ DEFINED = re.compile(r"^- \*\*([A-Z]-T?\d+)\*\*", re.MULTILINE)
 # Rows of the glossary's table of former names: | `former` | now |, the former ones in backquotes.
 FORMER = re.compile(r"^\| ([^|\n]*`[^|\n]*) \|", re.MULTILINE)
 STEM = re.compile(r"(?:s|d|ed|ing)$")  # plurals and forms of verbs
-# Sentences that nobody who grew up with the language would write.
+# Sentences that nobody who grew up with the language would write, over the end of a line, too.
 GERMANIC = re.compile(
-    r"\b(whoever|(?:made|taken|begun|written|built|read|started) anew|deaf to cancel"
-    r"|is no (?:JSON|YAML|UUID|number|text|list|map|name|word))\b", re.IGNORECASE)
+    r"\b(whoever|anew|deaf to|none any more"
+    r"|(?<!there\s)is no (?:JSON|YAML|UUID|number|text|list|map|name|word|key|token|node|region"
+    r"|member))\b"
+    .replace(" ", r"(?:\s+(?:\*\s+)?)"), re.IGNORECASE)
+GERMANIC_PARTS = {"whoever", "anew", "deaf"}  # of identifiers
 
 
 NO_PRODUCT = ("src/sim/", "src/fiber/sim/")
@@ -34,7 +37,7 @@ def is_product(source):
 
 def former_words(tree):
     """Words that no identifier may have as a part: those of the glossary's table."""
-    words = set()
+    words = set(GERMANIC_PARTS)
     for cell in FORMER.findall(tree.texts.get(GLOSSARY, "")):
         words.update(re.findall(r"`(\w+)`", cell))
     return words
@@ -99,10 +102,9 @@ def check_former(tree):
 def check_english(tree):
     for path, text in tree.texts.items():
         if path.startswith(("src/", "docs/", "tests/", "tools/")) or "/" not in path:
-            for number, line in enumerate(text.split("\n"), 1):
-                match = None if path.endswith(".py") else GERMANIC.search(line)
-                if match:
-                    tree.find("english", path, number, f'says "{match.group()}"')
+            for match in [] if path.endswith(".py") else GERMANIC.finditer(text):
+                number = text.count("\n", 0, match.start()) + 1
+                tree.find("english", path, number, f'says "{" ".join(match.group().split())}"')
 
 
 def check_catalogue(tree):
