@@ -558,7 +558,6 @@ follow_group(struct server *server)
         .tokens = credentials_tokens(server->credentials),
         .log = options->log,
         .metrics = options->metrics,
-        .echo = options->echo,
     });
     replication_set_runs(server->replication, server->runs_in);
     if (store_is_restored(options->store) && !cluster_group_has_peers(server->group))

@@ -78,37 +78,12 @@ resync(struct run_source *run_source, struct arena *arena, bool *is_resynced)
     return err;
 }
 
-/* Applies an old answer again, after newer ones. */
-static void
-play_echo(struct run_source *run_source)
-{
-    size_t count;
-    bool has_more;
-    if (run_source->echo == NULL || entropy_below(3) != 0)
-        return;
-    probe("replication_answer_again");
-    applier_add(run_source->applier, run_source->echoed, run_source->echo, &count, &has_more);
-    run_source->echo = NULL;
-}
-
-static void
-keep_echo(struct run_source *run_source, const ADMIN(GetReplicationMessagesResponse) *response)
-{
-    unsigned every = run_source->in->options.echo;
-    if (every == 0 || run_source->echo != NULL || entropy_below(every) != 0)
-        return;
-    run_source->echo = arena_new(0);
-    run_source->echoed = message_copy(run_source->echo, &response->base);
-}
-
 static struct error *
 peer_round(struct followed_peer *followed_peer, struct arena *arena)
 {
     struct run_source *run_source = (struct run_source *)followed_peer;
     check(route_is_here(owner_of_domains()) && !run_source->in->follow_loop.is_stopping);
     check(fiber_deadline() == NEVER);
-    check(run_source->echo == NULL || run_source->in->options.echo > 0);
-    play_echo(run_source);
     applier_wait_room(run_source->applier);
     int64_t begin = clock_monotonic();
     ADMIN(GetReplicationMessagesRequest) *request = make_request(run_source, arena);
@@ -130,7 +105,6 @@ peer_round(struct followed_peer *followed_peer, struct arena *arena)
     }
     size_t count;
     bool has_more;
-    keep_echo(run_source, response);
     applier_add(run_source->applier, response, kept, &count, &has_more);
     counter_add(run_source->fetched, count);
     bool is_resynced = false;
@@ -175,8 +149,6 @@ drop_peer(struct followed_peer *followed_peer)
 {
     struct run_source *run_source = (struct run_source *)followed_peer;
     applier_free(run_source->applier);
-    if (run_source->echo != NULL)
-        arena_free(run_source->echo);
     memory_free(run_source);
 }
 

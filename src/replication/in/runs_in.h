@@ -28,8 +28,6 @@ struct runs_in_options {
         *tokens; /* shown to each, in the same order, NULL where there is none; NULL: none to all */
     const struct log *log;
     struct metrics *metrics;
-    /* For simulation: one answer in `echo` is applied once more, some answers later. 0: none. */
-    unsigned echo;
 };
 
 /* Starts following, on loop 0. Never fails: a peer that is unreachable is asked again. */

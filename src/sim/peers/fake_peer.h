@@ -13,7 +13,7 @@
 /* Its rows stand behind all that the real cluster may have sent before it crashed. */
 #define FAKE_ROW(number) (((int64_t)1 << 30) + (number))
 #define MARKER_ROW       FAKE_ROW(1000) /* of the marker that the fake peer has */
-#define FAKE_TASKS_MAX   8
+#define FAKE_TASKS_MAX   16
 
 struct fake_peer {
     struct rpc_service *service;

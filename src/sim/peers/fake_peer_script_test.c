@@ -122,6 +122,71 @@ SCRIPT_TEST(liar_script, what_cadence_applies_is_applied_though_it_is_odd, scrip
     active_expect_closed(script, 1, "w", UNKNOWN_RUN, CLOSE(TIMED_OUT));
 }
 
+/* --- messages that come again ---- */
+
+/* What there is now for cluster 2, which is away, joins what the fake peer will say. */
+static void
+record_messages(struct script *script, struct fake_peer *fake_peer)
+{
+    ADMIN(ReplicationMessages) *messages =
+        script_messages(script, 0, "cluster2", fake_peer_shard_of("w"), -1);
+    for (size_t i = 0; i < messages->n_replication_tasks; i++) {
+        EXPECT(fake_peer->count < FAKE_TASKS_MAX);
+        ADMIN(ReplicationTask) *task = messages->replication_tasks[i];
+        task->source_task_id = FAKE_ROW((int64_t)fake_peer->count);
+        fake_peer->tasks[fake_peer->count++] = task;
+    }
+}
+
+/* Cluster 1 knows that the activity was started for this attempt, and has so many events. */
+static void
+await_attempt(struct script *script, size_t events, int32_t attempt)
+{
+    int64_t limit = clock_monotonic() + WITHIN;
+    script_await(script, 1, "w", events);
+    const API(PendingActivityInfo) *activity = NULL;
+    do {
+        EXPECT(clock_monotonic() < limit);
+        script_sleep(script, 50 * NS_PER_MS);
+        API(DescribeWorkflowExecutionResponse) *run = script_describe(script, 1, "w");
+        EXPECT_EQ(run->n_pending_activities, 1);
+        activity = run->pending_activities[0];
+    } while (activity->attempt != attempt || activity->last_started_time == NULL);
+}
+
+/* The run, as the cluster describes it. */
+static struct slice
+run_now(struct script *script)
+{
+    return message_encode(script->arena, &script_describe(script, 1, "w")->base);
+}
+
+/* All that the real cluster said comes once more, behind all that came later: a start when the run
+ * has gone on, the first attempt of an activity when the second has begun. */
+SCRIPT_TEST(liar_script, messages_that_come_again_change_nothing, script_play(3, 0, body))
+{
+    struct fake_peer fake_peer = {0};
+    script_crash(script, 2);
+    const char *run_id = script_start(script, 0, "w");
+    API(Decision) *decision = script_schedule_activity(script, true);
+    script_decide(script, 0, &decision, 1);
+    API(PollForActivityTaskResponse) *task = script_poll_activity(script, 0, WITHIN);
+    EXPECT(task != NULL);
+    record_messages(script, &fake_peer);
+    SCRIPT_OK(script, 0, respond_activity_task_failed, .task_token = task->task_token,
+              .failure = API_NEW(script->arena, failure, .reason = "not yet"));
+    EXPECT(script_poll_activity(script, 0, 60 * NS_PER_S) != NULL);
+    EXPECT_OK(script_signal(script, 0, "w", "s"));
+    record_messages(script, &fake_peer);
+    await_attempt(script, 7, 1);
+    struct slice run = run_now(script);
+    fake_peer_begin(script, &fake_peer);
+    fake_peer_await(script, &fake_peer, FAKE_ROW((int64_t)fake_peer.count - 1), 30 * NS_PER_S);
+    EXPECT(slice_equal(run_now(script), run));
+    EXPECT_EQ(script_history(script, 1, "w", run_id)->n_events, 7);
+    EXPECT_EQ(dead_letters_count(script, "cluster0"), 0);
+}
+
 /* A gap that the source cannot fill any more: the run is gone there. */
 SCRIPT_TEST(liar_script, events_of_a_run_that_the_source_has_no_more_are_skipped,
             script_play(2, 0, body), "E-061")

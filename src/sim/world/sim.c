@@ -95,7 +95,6 @@ life_begin(struct life *life, struct sim_host *host)
         .transfers_max = host->sim->transfers_max,
         .wakeups_max = host->sim->wakeups_max,
         .skips_time = host->sim->skips_time,
-        .echo = host->sim->echo,
     };
     return server_start(&options, life->arena, &life->server);
 }
