@@ -97,7 +97,9 @@ backlog_forget_read(struct task_list *list)
         map64_remove(backlog->by_number, (uint64_t)row->number);
         memory_free(row);
     }
+#ifndef CADENZA_FAULT_forgotten_rows_stay_open
     backlog->open = 0;
+#endif
     backlog->read = backlog->acked;
     if (list->waiting_count == 0)
         backlog->number_in_memory = backlog->acked;

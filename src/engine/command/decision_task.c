@@ -217,7 +217,9 @@ decision_start_transient(struct mutation *mutation, const char *request_id, cons
     check(decision->attempt > 0 && decision->started_id == EVENT_NONE);
     check(decision->schedule_id == run->core->next_event_id);
     mutation_drop_transfer(mutation, decision->row);
+#ifndef CADENZA_FAULT_started_attempt_keeps_row
     decision->row = 0;
+#endif
     decision->event_version = mutation_context(mutation)->event_version;
     decision->started_id = decision->schedule_id + 1;
     decision->started_time = decision_now(mutation);

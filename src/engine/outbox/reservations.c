@@ -114,9 +114,14 @@ static void
 note_odds(struct poll_odds *odds, bool is_granted)
 {
     odds->misses = is_granted ? 0 : (uint8_t)(odds->misses * 2 + 1);
+#ifdef CADENZA_FAULT_skips_unbounded
+    odds->skips = odds->misses; /* fault: before its bound */
+#endif
     if (odds->misses > SKIPS_MAX)
         odds->misses = SKIPS_MAX;
+#ifndef CADENZA_FAULT_skips_unbounded
     odds->skips = odds->misses;
+#endif
     check(odds->misses <= SKIPS_MAX);
 }
 

@@ -36,6 +36,8 @@ struct recent;
 void recent_check(const struct recent *recent);
 struct replicating;
 void replicating_check(const struct replicating *replicating);
+void watches_check(const struct tenure *tenure);
+void failing_check(const struct tenure *tenure);
 struct markers;
 void markers_check(const struct markers *markers);
 /* Of the tenure; of one step. */

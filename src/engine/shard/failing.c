@@ -26,6 +26,23 @@ failing_init(struct tenure *tenure)
     limit_init(&tenure->failing.lines, LINES_PER_S, clock_monotonic());
 }
 
+void
+failing_check(const struct tenure *tenure)
+{
+    const struct map *runs = tenure->failing.runs;
+    size_t cursor = 0;
+    struct slice run_id;
+    void *value;
+    check(map_count(runs) <= FAILING_MAX);
+    if (!CHECK_DEEPLY || map_count(runs) > CHECK_ROWS_MAX)
+        return;
+    while (map_next(runs, &cursor, &run_id, &value)) {
+        const struct failing_decision *shown = &((const struct failing_run *)value)->shown;
+        check(slice_equal(run_id, slice_text(shown->run_id)));
+        check(shown->attempt > 0 && shown->reason[0] != '\0'); /* a first attempt has not failed */
+    }
+}
+
 static void
 failing_drop(struct failing_run *failing)
 {
@@ -102,8 +119,8 @@ failing_note(struct tenure *tenure, const struct run *run, const struct domain *
         failing->arena = arena_new(256);
         map_put(runs, key, failing);
     }
-    check(map_count(runs) <= FAILING_MAX);
     failing_fill(failing, run, domain);
+    failing_check(tenure);
     if (is_new)
         failing_log(tenure, &failing->shown);
 }

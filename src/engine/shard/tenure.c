@@ -83,6 +83,8 @@ tenure_check(const struct tenure *tenure)
     replicating_check(&tenure->replicating);
     tenure_reservations_check(&tenure->reservations);
     markers_check(&tenure->markers);
+    watches_check(tenure);
+    failing_check(tenure);
 }
 
 void

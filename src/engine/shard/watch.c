@@ -14,6 +14,35 @@ struct watched {
     struct slice run_id; /* in the same block */
 };
 
+/* Each list has somebody who waits, and who waits knows his list: by that he is taken back. */
+static size_t
+watched_check(const struct watched *watched)
+{
+    size_t count = 0;
+    list_each(node, &watched->watches) {
+        const struct run_watch *watch = list_entry(node, struct run_watch, node);
+        check(watch->watched == watched && watch->fire != NULL);
+        count++;
+    }
+    return count;
+}
+
+void
+watches_check(const struct tenure *tenure)
+{
+    size_t cursor = 0;
+    struct slice run_id;
+    void *value;
+    check(!tenure->is_over || map_count(tenure->watched) == 0); /* all were fired */
+    if (!CHECK_DEEPLY || map_count(tenure->watched) > CHECK_ROWS_MAX)
+        return;
+    while (map_next(tenure->watched, &cursor, &run_id, &value)) {
+        const struct watched *watched = value;
+        check(slice_equal(run_id, watched->run_id) && run_id.length > 0);
+        check(watched_check(watched) > 0);
+    }
+}
+
 void
 watches_init(struct tenure *tenure)
 {
@@ -84,6 +113,8 @@ shard_watch(struct shard *shard, const struct run_key *key, struct run_watch *wa
         watch->fire(watch, false);
     else
         watched_add(watched_of(tenure, key->run_id), watch);
+    if (shard->tenure != NULL)
+        watches_check(shard->tenure);
 }
 
 void
@@ -96,6 +127,8 @@ shard_unwatch(struct shard *shard, struct run_watch *watch)
     watch->watched = NULL;
     if (watched != NULL && list_is_empty(&watched->watches))
         watched_drop(shard->tenure, watched); /* lists of other tenures are empty: all were fired */
+    if (shard->tenure != NULL)
+        watches_check(shard->tenure);
 }
 
 /* Fires all of a list. One that fires may take others back, or start again. */
@@ -140,6 +173,7 @@ watches_fire(struct tenure *tenure, const char *run_id, int64_t next_event_id, b
     watched_take(watched, is_closed ? INT64_MAX : next_event_id, &taken);
     if (list_is_empty(&watched->watches))
         watched_drop(tenure, watched);
+    watches_check(tenure);
     fire_all(&taken, false);
 }
 
