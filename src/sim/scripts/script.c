@@ -44,7 +44,7 @@ begin_domain(struct script *script)
         fiber_set_deadline(clock_monotonic() + CALL_TIMEOUT);
         err = load_register(
             &call, &(struct load_registration){.name = SCRIPT_DOMAIN,
-                                               .is_global = true,
+                                               .is_global = script->sim->is_group,
                                                .cluster_count = script->domain_clusters,
                                                .active_cluster = "cluster0",
                                                .attributes = script->attributes,
@@ -163,14 +163,23 @@ do_outside(struct script *script)
 }
 
 static void
+open_sim(struct sim *sim, const struct script_fixture *fixture, uint64_t seed)
+{
+    const struct world_options options = {.seed = seed};
+    if (fixture->is_one_cluster)
+        sim_open_cluster(sim, &options, fixture->clusters, 2);
+    else
+        sim_open_group(sim, &options, fixture->clusters, 2);
+}
+
+static void
 play(const struct script_fixture *fixture, unsigned domain_clusters, const char *config)
 {
     struct sim sim;
     unsigned clusters = fixture->clusters;
     const struct script_attributes *attributes =
         fixture->attributes == NULL ? &no_attributes : fixture->attributes;
-    sim_open_group(&sim, &(struct world_options){.seed = test_seed(attributes->seed_index)},
-                   clusters, 2);
+    open_sim(&sim, fixture, test_seed(attributes->seed_index));
     struct script script = {.sim = &sim,
                             .run = fixture->run,
                             .fixture = fixture,
@@ -184,7 +193,8 @@ play(const struct script_fixture *fixture, unsigned domain_clusters, const char 
     if (fixture->begin != NULL)
         fixture->begin(&script);
     for (unsigned i = 0; i < sim.count; i++) {
-        sim.hosts[i].config = arena_format(sim.arena, "%s%s", sim.hosts[i].config, config);
+        if (sim.is_group)
+            sim.hosts[i].config = arena_format(sim.arena, "%s%s", sim.hosts[i].config, config);
         sim.hosts[i].shards = fixture->shards == NULL ? 0 : fixture->shards[i];
         sim_host_start(&sim.hosts[i]);
     }

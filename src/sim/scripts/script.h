@@ -38,6 +38,7 @@ struct script {
 /* What a script is played on, if not on the usual. */
 struct script_fixture {
     unsigned clusters;
+    bool is_one_cluster; /* they are hosts of one, on one store: each takes what it is asked for */
     const uint32_t *shards; /* of each cluster; NULL: the usual */
     const char *dynamic;    /* settings of all clusters; NULL: the usual */
     bool has_system_domains;
