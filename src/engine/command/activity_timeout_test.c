@@ -12,7 +12,7 @@ timed_out(const struct fixture *fixture)
 
 #define TYPE(name) API_VALUE(TIMEOUT_TYPE__TIMEOUT_TYPE_##name)
 
-/* The type of the timeout that ended this activity, and when it rang, in seconds from `begin`. */
+/* The type of the timeout that ended this activity, and when it fired, in seconds from `begin`. */
 static void
 expect_timed_out(const struct fixture *fixture, int64_t schedule_id, API(TimeoutType) type,
                  int64_t begin, int64_t seconds)
@@ -184,7 +184,7 @@ COMMAND_TEST(run_timeout, an_open_run_times_out_as_a_whole, "A-198")
         fixture_run(fixture)->core->close_status,
         API_VALUE(WORKFLOW_EXECUTION_CLOSE_STATUS__WORKFLOW_EXECUTION_CLOSE_STATUS_TIMED_OUT));
     EXPECT_EQ(run_next_deadline(fixture_run(fixture)), fixture_run(fixture)->core->delete_time);
-    fixture_advance(fixture, 1000); /* nothing else rings any more */
+    fixture_advance(fixture, 1000); /* nothing else fires now */
 }
 
 COMMAND_TEST(run_timeout, a_decision_in_flight_is_failed_and_what_waited_is_written, "A-198",

@@ -115,7 +115,7 @@ TEST(deadline, a_timer_that_is_too_early_is_left_and_set_again_when_it_fired)
     EXPECT_EQ(sample.effects.alarm_row, 0);
     EXPECT_EQ(sample.effects.alarm_row_old, 0);
 
-    sample_wait(&sample, 9); /* it rings; nothing is to be done */
+    sample_wait(&sample, 9); /* it fires; nothing is to be done */
     sample_begin(&sample);
     sample_finish(&sample);
     EXPECT_EQ(sample.effects.alarm_row_old, row);
@@ -167,7 +167,7 @@ TEST(deadline, a_decision_that_waits_for_long_fires_one_timer_for_nothing)
     sample_open(&sample, 1);
     sample_scheduled_run(&sample);
     sample_wait(&sample, 10);
-    sample_begin(&sample); /* it rings */
+    sample_begin(&sample); /* it fires */
     sample_finish(&sample);
     EXPECT(!sample.effects.has_new_events);
     EXPECT_EQ(sample.effects.alarm_time, AT(1000));
@@ -200,7 +200,7 @@ TEST(deadline, the_wake_up_timer_of_a_closed_run_is_its_deletion, "A-256")
     sample_close(&sample);
 }
 
-/* What became due long ago rings now: the shard no longer looks at what is before its read level.
+/* What became due long ago fires now: the shard no longer looks at what is before its read level.
  */
 TEST(deadline, no_wake_up_timer_is_set_before_the_shards_read_level)
 {

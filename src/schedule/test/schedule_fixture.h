@@ -29,7 +29,7 @@ void schedule_fixture_begin_with(struct schedule_fixture *schedule_fixture, stru
 void schedule_fixture_at(struct schedule_fixture *schedule_fixture, int64_t seconds);
 void schedule_fixture_signal(struct schedule_fixture *schedule_fixture, const char *name,
                              const ProtobufCMessage *request);
-/* The timer rings if it is due. Plans, and adds the events that the plan becomes. */
+/* The timer fires if it is due. Plans, and adds the events that the plan becomes. */
 void schedule_fixture_decide(struct schedule_fixture *schedule_fixture);
 /* The activity ends: all of its fires started; only the first `count` of them; or it is lost. */
 void schedule_fixture_fired(struct schedule_fixture *schedule_fixture);

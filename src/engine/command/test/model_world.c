@@ -160,7 +160,7 @@ act_wait(struct world *world)
     world->model->now = end;
 }
 
-/* The machine was away for a while: everything rings at once. */
+/* The machine was away for a while: everything fires at once. */
 static void
 act_wait_late(struct world *world)
 {
