@@ -56,8 +56,7 @@ struct cli_call {
 /* A command that is one call: flags → fields of the request → the call → what came of it. Fields
  * with a flag are written "path.of.field=flag", with a final '!' if the flag is required. */
 struct cli_rpc {
-    const char *path; /* "/uber.cadence.api.v1.WorkflowAPI/SignalWorkflowExecution" */
-    const ProtobufCMessageDescriptor *request, *response;
+    const ProtobufCMessageDescriptor *request; /* says which method is called */
     const char *fields;
     const char *done; /* printed; {field} stands for one of the response or else the request */
     int64_t timeout;  /* ns; 0: 5 s */
@@ -223,6 +222,9 @@ struct error *cli_run_rpc(struct cli_call *call);
 /* The request of a command that is one call, made from its flags. */
 must_use struct error *cli_make_request(struct cli_call *call, const struct cli_rpc *rpc,
                                         ProtobufCMessage **request);
+/* Sends it by the method that takes such requests. Yields. Errors: as cli_ask. */
+must_use struct error *cli_call_rpc(struct cli_call *call, const struct cli_rpc *rpc,
+                                    const ProtobufCMessage *request, ProtobufCMessage **response);
 /* Makes call->token from --jwt-private-key, where it was given and --jwt was not. Yields. Error:
  * it is not such a key. */
 must_use struct error *cli_make_token(struct cli_call *call);

@@ -12,6 +12,7 @@
 #include "fiber/clock.h"
 #include "wire/message.h"
 #include "wire/presence.h"
+#include "wire/services.h"
 
 #define TIMEOUT   (5 * NS_PER_S)
 #define HOST_SIZE 256
@@ -144,6 +145,18 @@ fill_in(const char *text, const ProtobufCMessage *request, const ProtobufCMessag
 }
 
 struct error *
+cli_call_rpc(struct cli_call *call, const struct cli_rpc *rpc, const ProtobufCMessage *request,
+             ProtobufCMessage **response)
+{
+    struct wire_method method;
+    char path[WIRE_PATH_SIZE];
+    check(wire_method_find_request(rpc->request, &method)); /* the tables are ours */
+    wire_method_path(&method, path, sizeof path);
+    return cli_ask(call, path, request, rpc->timeout != 0 ? rpc->timeout : TIMEOUT, method.response,
+                   response);
+}
+
+struct error *
 cli_run_rpc(struct cli_call *call)
 {
     const struct cli_rpc *rpc = call->command->rpc;
@@ -151,8 +164,7 @@ cli_run_rpc(struct cli_call *call)
     struct error *err = cli_make_request(call, rpc, &request);
     if (err != NULL)
         return err;
-    err = cli_ask(call, rpc->path, request, rpc->timeout != 0 ? rpc->timeout : TIMEOUT,
-                  rpc->response, &response);
+    err = cli_call_rpc(call, rpc, request, &response);
     if (err != NULL)
         return cli_advise(call, err);
     if (rpc->show != NULL)

@@ -199,9 +199,7 @@ const struct cli_command cli_admin_commands[] = {
                    "again with their first attempt.",
         .examples = "  cadenza admin workflow rebuild --domain orders -w order-7\n",
         .flags = PRINTED REMOTE,
-        .rpc = RPC(.path = "/cadenza.admin.v1.RunsAPI/RebuildRun",
-                   .request = &cadenza__admin__v1__rebuild_run_request__descriptor,
-                   .response = &cadenza__admin__v1__rebuild_run_response__descriptor,
+        .rpc = RPC(.request = &cadenza__admin__v1__rebuild_run_request__descriptor,
                    .fields = ONE_RUN, .done = "Rebuilt."),
     },
     {
@@ -210,9 +208,7 @@ const struct cli_command cli_admin_commands[] = {
         .summary = "Regenerates the tasks and timers of a workflow, in case one was lost.",
         .examples = "  cadenza admin workflow refresh-tasks --domain orders -w order-7\n",
         .flags = PRINTED REMOTE,
-        .rpc = RPC(.path = WORKFLOW_API("RefreshWorkflowTasks"),
-                   .request = API_TYPE(refresh_workflow_tasks_request),
-                   .response = API_TYPE(refresh_workflow_tasks_response), .fields = ONE_RUN,
+        .rpc = RPC(.request = API_TYPE(refresh_workflow_tasks_request), .fields = ONE_RUN,
                    .done = "Refresh workflow task succeeded."),
     },
     {
@@ -221,9 +217,7 @@ const struct cli_command cli_admin_commands[] = {
         .summary = "Shows everything that the server stores of a run, and its shard.",
         .examples = "  cadenza admin workflow describe --domain orders -w order-7\n",
         .flags = PRINTED REMOTE,
-        .rpc = RPC(.path = ADMIN_API("DescribeWorkflowExecution"),
-                   .request = ADMIN_TYPE(describe_workflow_execution_request),
-                   .response = ADMIN_TYPE(describe_workflow_execution_response), .fields = ONE_RUN,
+        .rpc = RPC(.request = ADMIN_TYPE(describe_workflow_execution_request), .fields = ONE_RUN,
                    .show = admin_show_run),
     },
     {
@@ -233,9 +227,7 @@ const struct cli_command cli_admin_commands[] = {
         .examples = "  cadenza admin shard list\n",
         .flags = PRINTED REMOTE,
         .rpc =
-            RPC(.path = ADMIN_API("DescribeShardDistribution"),
-                .request = ADMIN_TYPE(describe_shard_distribution_request),
-                .response = ADMIN_TYPE(describe_shard_distribution_response),
+            RPC(.request = ADMIN_TYPE(describe_shard_distribution_request),
                 .fields = "page_size=shard_page_size page_id=page_id", .show = admin_show_shards),
     },
     {
@@ -244,8 +236,7 @@ const struct cli_command cli_admin_commands[] = {
         .summary = "Releases a shard that seems stuck; it is acquired again with the next call.",
         .examples = "  cadenza admin shard closeShard --shard_id 3\n",
         .flags = REMOTE,
-        .rpc = RPC(.path = ADMIN_API("CloseShard"), .request = ADMIN_TYPE(close_shard_request),
-                   .response = ADMIN_TYPE(close_shard_response), .fields = "shard_id=shard_id!",
+        .rpc = RPC(.request = ADMIN_TYPE(close_shard_request), .fields = "shard_id=shard_id!",
                    .done = "The shard was closed; the next call acquires it again."),
     },
     {
@@ -254,9 +245,7 @@ const struct cli_command cli_admin_commands[] = {
         .summary = "Shows the host that owns a shard or a workflow id: its shards and caches.",
         .examples = "  cadenza admin history_host describe --workflow_id order-7\n",
         .flags = PRINTED REMOTE,
-        .rpc = RPC(.path = ADMIN_API("DescribeHistoryHost"),
-                   .request = ADMIN_TYPE(describe_history_host_request),
-                   .response = ADMIN_TYPE(describe_history_host_response),
+        .rpc = RPC(.request = ADMIN_TYPE(describe_history_host_request),
                    .fields = "host_address=history_address shard_id=shard_id "
                              "workflow_execution.workflow_id=workflow_id"),
     },
@@ -267,11 +256,9 @@ const struct cli_command cli_admin_commands[] = {
         .examples = "  cadenza admin queue describe --shard_id 3 --queue_type 2\n"
                     "  cadenza admin queue describe --shard_id 3 --queue_type timer\n",
         .flags = "queue_type " PRINTED REMOTE,
-        .rpc =
-            RPC(.path = ADMIN_API("DescribeQueue"), .request = ADMIN_TYPE(describe_queue_request),
-                .response = ADMIN_TYPE(describe_queue_response),
-                .fields = "shard_id=shard_id! cluster_name=queue_cluster",
-                .complete = admin_complete_queue, .show = admin_show_queue),
+        .rpc = RPC(.request = ADMIN_TYPE(describe_queue_request),
+                   .fields = "shard_id=shard_id! cluster_name=queue_cluster",
+                   .complete = admin_complete_queue, .show = admin_show_queue),
     },
     {
         .words = "admin history_host getshard",
@@ -288,9 +275,7 @@ const struct cli_command cli_admin_commands[] = {
         .summary = "Shows the pollers and the backlog of a task list.",
         .examples = "  cadenza admin tasklist describe --domain orders --tasklist mail\n",
         .flags = PRINTED REMOTE,
-        .rpc = RPC(.path = WORKFLOW_API("DescribeTaskList"),
-                   .request = API_TYPE(describe_task_list_request),
-                   .response = API_TYPE(describe_task_list_response),
+        .rpc = RPC(.request = API_TYPE(describe_task_list_request),
                    .fields = "domain=domain! task_list.name=tasklist! task_list_type=tasklisttype",
                    .complete = task_list_complete, .show = task_list_show),
     },
@@ -300,9 +285,7 @@ const struct cli_command cli_admin_commands[] = {
         .summary = "Lists the task lists of a domain that were used recently.",
         .examples = "  cadenza admin tasklist list --domain orders\n",
         .flags = PRINTED REMOTE,
-        .rpc = RPC(.path = WORKFLOW_API("GetTaskListsByDomain"),
-                   .request = API_TYPE(get_task_lists_by_domain_request),
-                   .response = API_TYPE(get_task_lists_by_domain_response),
+        .rpc = RPC(.request = API_TYPE(get_task_lists_by_domain_request),
                    .fields = "domain=domain!", .show = task_list_show_all),
     },
     {
@@ -312,9 +295,7 @@ const struct cli_command cli_admin_commands[] = {
         .examples = "  cadenza admin tasklist update-partition --domain orders --tasklist mail "
                     "--tasklisttype decision --num_read_partitions 2 --num_write_partitions 2\n",
         .flags = "num_read_partitions num_write_partitions " REMOTE,
-        .rpc = RPC(.path = ADMIN_API("UpdateTaskListPartitionConfig"),
-                   .request = ADMIN_TYPE(update_task_list_partition_config_request),
-                   .response = ADMIN_TYPE(update_task_list_partition_config_response),
+        .rpc = RPC(.request = ADMIN_TYPE(update_task_list_partition_config_request),
                    .fields = "domain=domain! task_list.name=tasklist! task_list_type=tasklisttype",
                    .done = "Successfully updated the partitions of {task_list.name}.",
                    .complete = partitions_complete),
@@ -325,9 +306,7 @@ const struct cli_command cli_admin_commands[] = {
         .summary = "Shows the cluster's hosts and stores.",
         .examples = "  cadenza admin cluster describe\n",
         .flags = PRINTED REMOTE,
-        .rpc = RPC(.path = ADMIN_API("DescribeCluster"),
-                   .request = ADMIN_TYPE(describe_cluster_request),
-                   .response = ADMIN_TYPE(describe_cluster_response), .fields = ""),
+        .rpc = RPC(.request = ADMIN_TYPE(describe_cluster_request), .fields = ""),
     },
     {
         .words = "admin cluster peers",
@@ -336,9 +315,7 @@ const struct cli_command cli_admin_commands[] = {
         .examples = "  cadenza admin cluster peers\n",
         .flags = PRINTED REMOTE,
         .rpc =
-            RPC(.path = "/cadenza.admin.v1.ReplicationAPI/DescribePeers",
-                .request = &cadenza__admin__v1__describe_peers_request__descriptor,
-                .response = &cadenza__admin__v1__describe_peers_response__descriptor, .fields = ""),
+            RPC(.request = &cadenza__admin__v1__describe_peers_request__descriptor, .fields = ""),
     },
     {
         .words = "admin cluster add-search-attr",
@@ -347,9 +324,7 @@ const struct cli_command cli_admin_commands[] = {
         .examples = "  cadenza admin cluster add-search-attr --search_attr_key Customer "
                     "--search_attr_type Keyword\n",
         .flags = "new_search_key new_search_type " REMOTE,
-        .rpc = RPC(.path = ADMIN_API("AddSearchAttribute"),
-                   .request = ADMIN_TYPE(add_search_attribute_request),
-                   .response = ADMIN_TYPE(add_search_attribute_response),
+        .rpc = RPC(.request = ADMIN_TYPE(add_search_attribute_request),
                    .fields = "security_token=security_token",
                    .done = "Success: the new search attribute can be used at once.",
                    .complete = search_complete),

@@ -16,9 +16,7 @@ const struct cli_command cli_change_commands[] = {
         .examples =
             "  cadenza workflow signal --domain orders -w order-7 --name paid --input 12.5\n",
         .flags = "input input_file " PRINTED REMOTE,
-        .rpc = RPC(.path = WORKFLOW_API("SignalWorkflowExecution"),
-                   .request = API_TYPE(signal_workflow_execution_request),
-                   .response = API_TYPE(signal_workflow_execution_response),
+        .rpc = RPC(.request = API_TYPE(signal_workflow_execution_request),
                    .fields = ONE_RUN "signal_name=name!", .done = "Signal workflow succeeded.",
                    .complete = workflow_complete_signal),
     },
@@ -28,9 +26,7 @@ const struct cli_command cli_change_commands[] = {
         .examples = "  cadenza workflow signalwithstart --domain orders --tl mail --wt greet -w "
                     "order-8 --name paid --signal_input 12.5 --input '\"Ann\"'\n",
         .flags = START_FLAGS "signal_input signal_input_file " PRINTED REMOTE,
-        .rpc = RPC(.path = WORKFLOW_API("SignalWithStartWorkflowExecution"),
-                   .request = API_TYPE(signal_with_start_workflow_execution_request),
-                   .response = API_TYPE(signal_with_start_workflow_execution_response),
+        .rpc = RPC(.request = API_TYPE(signal_with_start_workflow_execution_request),
                    .fields = START_FIELDS("start_request.") "signal_name=name!",
                    .done = "SignalWithStart workflow succeeded. Workflow Id: "
                            "{start_request.workflow_id}, run Id: {run_id}",
@@ -43,9 +39,7 @@ const struct cli_command cli_change_commands[] = {
         .examples =
             "  cadenza workflow cancel --domain orders -w order-7 --reason 'ordered twice'\n",
         .flags = PRINTED REMOTE,
-        .rpc = RPC(.path = WORKFLOW_API("RequestCancelWorkflowExecution"),
-                   .request = API_TYPE(request_cancel_workflow_execution_request),
-                   .response = API_TYPE(request_cancel_workflow_execution_response),
+        .rpc = RPC(.request = API_TYPE(request_cancel_workflow_execution_request),
                    .fields = ONE_RUN "cause=why", .done = "Cancel workflow succeeded."),
     },
     {
@@ -55,9 +49,7 @@ const struct cli_command cli_change_commands[] = {
         .examples =
             "  cadenza workflow terminate --domain orders -w order-8 --reason 'a mistake'\n",
         .flags = PRINTED REMOTE,
-        .rpc = RPC(.path = WORKFLOW_API("TerminateWorkflowExecution"),
-                   .request = API_TYPE(terminate_workflow_execution_request),
-                   .response = API_TYPE(terminate_workflow_execution_response),
+        .rpc = RPC(.request = API_TYPE(terminate_workflow_execution_request),
                    .fields = ONE_RUN "reason=why", .done = "Terminate workflow succeeded."),
     },
     {
@@ -67,9 +59,7 @@ const struct cli_command cli_change_commands[] = {
                    "terminated first.",
         .examples = "  cadenza workflow restart --domain orders -w done-7\n",
         .flags = PRINTED REMOTE,
-        .rpc = RPC(.path = WORKFLOW_API("RestartWorkflowExecution"),
-                   .request = API_TYPE(restart_workflow_execution_request),
-                   .response = API_TYPE(restart_workflow_execution_response),
+        .rpc = RPC(.request = API_TYPE(restart_workflow_execution_request),
                    .fields = ONE_RUN "reason=why",
                    .done = "Restarted Workflow Id: {workflow_execution.workflow_id}, run Id: "
                            "{run_id}"),
@@ -141,9 +131,7 @@ const struct cli_command cli_change_commands[] = {
         .examples = "  cadenza workflow activity complete --domain orders -w order-7 --activity_id "
                     "3 --result '\"paid\"'\n",
         .flags = PRINTED REMOTE,
-        .rpc = RPC(.path = "/uber.cadence.api.v1.WorkerAPI/RespondActivityTaskCompletedByID",
-                   .request = API_TYPE(respond_activity_task_completed_by_idrequest),
-                   .response = API_TYPE(respond_activity_task_completed_by_idresponse),
+        .rpc = RPC(.request = API_TYPE(respond_activity_task_completed_by_idrequest),
                    .fields = ONE_RUN "activity_id=activity_id! result=result identity=identity",
                    .done = "Complete activity successfully."),
     },
@@ -153,9 +141,7 @@ const struct cli_command cli_change_commands[] = {
         .examples = "  cadenza workflow activity fail --domain orders -w order-7 --activity_id 4 "
                     "--reason 'no money'\n",
         .flags = PRINTED REMOTE,
-        .rpc = RPC(.path = "/uber.cadence.api.v1.WorkerAPI/RespondActivityTaskFailedByID",
-                   .request = API_TYPE(respond_activity_task_failed_by_idrequest),
-                   .response = API_TYPE(respond_activity_task_failed_by_idresponse),
+        .rpc = RPC(.request = API_TYPE(respond_activity_task_failed_by_idrequest),
                    .fields = ONE_RUN "activity_id=activity_id! failure.reason=failure! "
                                      "failure.details=detail identity=identity",
                    .done = "Fail activity successfully."),
@@ -166,9 +152,7 @@ const struct cli_command cli_change_commands[] = {
         .summary = "Regenerates the tasks and timers of a workflow, in case one was lost.",
         .examples = "  cadenza workflow refresh-tasks --domain orders -w order-7\n",
         .flags = PRINTED REMOTE,
-        .rpc = RPC(.path = WORKFLOW_API("RefreshWorkflowTasks"),
-                   .request = API_TYPE(refresh_workflow_tasks_request),
-                   .response = API_TYPE(refresh_workflow_tasks_response), .fields = ONE_RUN,
+        .rpc = RPC(.request = API_TYPE(refresh_workflow_tasks_request), .fields = ONE_RUN,
                    .done = "Refresh workflow task succeeded."),
     },
     {.words = NULL},

@@ -8,9 +8,7 @@
 #define HOW     "managed_timeout managed_run_timeout failover_wait_time_second failover_batch_size "
 #define FROM_TO "--source_cluster cluster0 --target_cluster cluster1"
 #define SIGNAL(complete_, done_)                                                                   \
-    RPC(.path = WORKFLOW_API("SignalWorkflowExecution"),                                           \
-        .request = API_TYPE(signal_workflow_execution_request),                                    \
-        .response = API_TYPE(signal_workflow_execution_response), .fields = "", .done = (done_),   \
+    RPC(.request = API_TYPE(signal_workflow_execution_request), .fields = "", .done = (done_),     \
         .complete = (complete_))
 
 const struct cli_command cli_failover_commands[] = {
@@ -63,9 +61,7 @@ const struct cli_command cli_failover_commands[] = {
         .summary = "Ends a failover; domains that have moved are not moved back.",
         .examples = "  cadenza admin cluster failover abort --reason 'a mistake'\n",
         .flags = WHICH "why " REMOTE,
-        .rpc = RPC(.path = WORKFLOW_API("TerminateWorkflowExecution"),
-                   .request = API_TYPE(terminate_workflow_execution_request),
-                   .response = API_TYPE(terminate_workflow_execution_response), .fields = "",
+        .rpc = RPC(.request = API_TYPE(terminate_workflow_execution_request), .fields = "",
                    .done = "Failover aborted", .complete = failover_complete_abort),
     },
     {

@@ -7,9 +7,7 @@
 #include "uber/cadence/admin/v1/service.pb-c.h"
 
 #define RESEND                                                                                     \
-    RPC(.path = ADMIN_API("ResendReplicationTasks"),                                               \
-        .request = ADMIN_TYPE(resend_replication_tasks_request),                                   \
-        .response = ADMIN_TYPE(resend_replication_tasks_response),                                 \
+    RPC(.request = ADMIN_TYPE(resend_replication_tasks_request),                                   \
         .fields = "domain_id=domain_id workflow_execution.workflow_id=workflow_id! "               \
                   "workflow_execution.run_id=run_id! remote_cluster=source_cluster! "              \
                   "end_event.event_id=max_event_id end_event.version=end_event_version",           \
@@ -30,10 +28,8 @@ const struct cli_command cli_repair_commands[] = {
         .summary = "Deletes a run permanently, with its history; an open one is terminated first.",
         .examples = "  cadenza admin workflow delete --domain orders -w order-7\n",
         .flags = "skip_errors remote " PRINTED REMOTE,
-        .rpc =
-            RPC(.path = ADMIN_API("DeleteWorkflow"), .request = ADMIN_TYPE(delete_workflow_request),
-                .response = ADMIN_TYPE(delete_workflow_response), .fields = ONE_RUN,
-                .timeout = 30 * NS_PER_S, .show = repair_show_deleted),
+        .rpc = RPC(.request = ADMIN_TYPE(delete_workflow_request), .fields = ONE_RUN,
+                   .timeout = 30 * NS_PER_S, .show = repair_show_deleted),
     },
     {
         .words = "admin workflow fix_corruption",
@@ -42,9 +38,7 @@ const struct cli_command cli_repair_commands[] = {
                    "contradict each\nother. Any other run is kept.",
         .examples = "  cadenza admin workflow fix_corruption --domain orders -w order-7\n",
         .flags = "skip_errors " PRINTED REMOTE,
-        .rpc = RPC(.path = ADMIN_API("MaintainCorruptWorkflow"),
-                   .request = ADMIN_TYPE(maintain_corrupt_workflow_request),
-                   .response = ADMIN_TYPE(maintain_corrupt_workflow_response), .fields = ONE_RUN,
+        .rpc = RPC(.request = ADMIN_TYPE(maintain_corrupt_workflow_request), .fields = ONE_RUN,
                    .timeout = 30 * NS_PER_S, .show = repair_show_repaired),
     },
     {
@@ -75,10 +69,8 @@ const struct cli_command cli_repair_commands[] = {
         .summary = "Shows how many timers of a shard are pending, and up to when all have fired.",
         .examples = "  cadenza admin shard timers --shard_id 3\n",
         .flags = PRINTED REMOTE,
-        .rpc =
-            RPC(.path = ADMIN_API("DescribeQueue"), .request = ADMIN_TYPE(describe_queue_request),
-                .response = ADMIN_TYPE(describe_queue_response), .fields = "shard_id=shard_id!",
-                .complete = repair_complete_timers, .show = admin_show_queue),
+        .rpc = RPC(.request = ADMIN_TYPE(describe_queue_request), .fields = "shard_id=shard_id!",
+                   .complete = repair_complete_timers, .show = admin_show_queue),
     },
     {
         .words = "admin shard removeTask",
@@ -87,8 +79,7 @@ const struct cli_command cli_repair_commands[] = {
                    "admin workflow\nrefresh-tasks regenerates the tasks of a run.",
         .examples = "  cadenza admin shard removeTask --shard_id 3 --task_type timer --task_id 7\n",
         .flags = "task_type " REMOTE,
-        .rpc = RPC(.path = ADMIN_API("RemoveTask"), .request = ADMIN_TYPE(remove_task_request),
-                   .response = ADMIN_TYPE(remove_task_response),
+        .rpc = RPC(.request = ADMIN_TYPE(remove_task_request),
                    .fields = "shard_id=shard_id! task_id=task_id! visibility_time=task_timestamp "
                              "cluster_name=queue_cluster",
                    .done = "The task was removed.", .complete = repair_complete_task),
@@ -109,8 +100,7 @@ const struct cli_command cli_repair_commands[] = {
                    "needed: admin\nshard closeShard makes it read all of a shard again.",
         .examples = "  cadenza admin queue reset --shard_id 3 --queue_type timer\n",
         .flags = "queue_type " REMOTE,
-        .rpc = RPC(.path = ADMIN_API("ResetQueue"), .request = ADMIN_TYPE(reset_queue_request),
-                   .response = ADMIN_TYPE(reset_queue_response),
+        .rpc = RPC(.request = ADMIN_TYPE(reset_queue_request),
                    .fields = "shard_id=shard_id! cluster_name=queue_cluster",
                    .done = "The queue was reset.", .complete = admin_complete_queue),
     },

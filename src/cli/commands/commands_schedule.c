@@ -26,9 +26,7 @@ const struct cli_command cli_schedule_commands[] = {
                     "--cron_expression '0 3 * * *' --workflow_type greet --tasklist mail --input "
                     "'\"Ann\"' --overlap_policy SkipNew\n",
         .flags = PRINTED REMOTE,
-        .rpc = RPC(.path = SCHEDULE_API("CreateSchedule"),
-                   .request = API_TYPE(create_schedule_request),
-                   .response = API_TYPE(create_schedule_response),
+        .rpc = RPC(.request = API_TYPE(create_schedule_request),
                    .fields = ONE "spec.cron_expression=cron_expression! " SPEC ACTION POLICIES,
                    .done = "Schedule {schedule_id} created."),
     },
@@ -38,9 +36,7 @@ const struct cli_command cli_schedule_commands[] = {
         .summary = "Shows a schedule: when, what, and its recent runs.",
         .examples = "  cadenza schedule describe --domain orders --schedule_id nightly\n",
         .flags = PRINTED REMOTE,
-        .rpc = RPC(.path = SCHEDULE_API("DescribeSchedule"),
-                   .request = API_TYPE(describe_schedule_request),
-                   .response = API_TYPE(describe_schedule_response), .fields = ONE),
+        .rpc = RPC(.request = API_TYPE(describe_schedule_request), .fields = ONE),
     },
     {
         .words = "schedule list",
@@ -57,9 +53,7 @@ const struct cli_command cli_schedule_commands[] = {
         .examples = "  cadenza schedule update --domain orders --schedule_id nightly "
                     "--cron_expression '0 4 * * *'\n",
         .flags = PRINTED REMOTE,
-        .rpc = RPC(.path = SCHEDULE_API("UpdateSchedule"),
-                   .request = API_TYPE(update_schedule_request),
-                   .response = API_TYPE(update_schedule_response),
+        .rpc = RPC(.request = API_TYPE(update_schedule_request),
                    .fields = ONE "spec.cron_expression=cron_expression " SPEC POLICIES,
                    .done = "Schedule {schedule_id} updated.", .complete = schedule_complete_update),
     },
@@ -70,10 +64,8 @@ const struct cli_command cli_schedule_commands[] = {
         .examples = "  cadenza schedule pause --domain orders --schedule_id nightly --reason "
                     "holidays\n",
         .flags = PRINTED REMOTE,
-        .rpc =
-            RPC(.path = SCHEDULE_API("PauseSchedule"), .request = API_TYPE(pause_schedule_request),
-                .response = API_TYPE(pause_schedule_response), .fields = ONE "reason=why",
-                .done = "Schedule {schedule_id} paused."),
+        .rpc = RPC(.request = API_TYPE(pause_schedule_request), .fields = ONE "reason=why",
+                   .done = "Schedule {schedule_id} paused."),
     },
     {
         .words = "schedule unpause",
@@ -81,9 +73,7 @@ const struct cli_command cli_schedule_commands[] = {
         .summary = "Resumes a paused schedule.",
         .examples = "  cadenza schedule unpause --domain orders --schedule_id nightly\n",
         .flags = PRINTED REMOTE,
-        .rpc = RPC(.path = SCHEDULE_API("UnpauseSchedule"),
-                   .request = API_TYPE(unpause_schedule_request),
-                   .response = API_TYPE(unpause_schedule_response),
+        .rpc = RPC(.request = API_TYPE(unpause_schedule_request),
                    .fields = ONE "reason=why catch_up_policy=catch_up_policy",
                    .done = "Schedule {schedule_id} unpaused."),
     },
@@ -95,9 +85,7 @@ const struct cli_command cli_schedule_commands[] = {
             "  cadenza schedule backfill --domain orders --schedule_id nightly --start_time "
             "2026-11-01T00:00:00Z --end_time 2026-11-02T00:00:00Z\n",
         .flags = PRINTED REMOTE,
-        .rpc = RPC(.path = SCHEDULE_API("BackfillSchedule"),
-                   .request = API_TYPE(backfill_schedule_request),
-                   .response = API_TYPE(backfill_schedule_response),
+        .rpc = RPC(.request = API_TYPE(backfill_schedule_request),
                    .fields = ONE "start_time=spec_start! end_time=spec_end! "
                                  "overlap_policy=overlap_policy backfill_id=backfill_id",
                    .done = "Backfill of schedule {schedule_id} started."),
@@ -108,9 +96,7 @@ const struct cli_command cli_schedule_commands[] = {
         .summary = "Deletes a schedule; workflows that it started continue.",
         .examples = "  cadenza schedule delete --domain orders --schedule_id nightly\n",
         .flags = PRINTED REMOTE,
-        .rpc = RPC(.path = SCHEDULE_API("DeleteSchedule"),
-                   .request = API_TYPE(delete_schedule_request),
-                   .response = API_TYPE(delete_schedule_response), .fields = ONE,
+        .rpc = RPC(.request = API_TYPE(delete_schedule_request), .fields = ONE,
                    .done = "Schedule {schedule_id} deleted."),
     },
     {.words = NULL},

@@ -15,14 +15,11 @@
     "output_filename reset_points_only "
 
 #define DESCRIBE                                                                                   \
-    RPC(.path = WORKFLOW_API("DescribeWorkflowExecution"),                                         \
-        .request = API_TYPE(describe_workflow_execution_request),                                  \
-        .response = API_TYPE(describe_workflow_execution_response),                                \
+    RPC(.request = API_TYPE(describe_workflow_execution_request),                                  \
         .fields = ONE_RUN "query_consistency_level=query_consistency_level",                       \
         .show = workflow_show_description)
 #define QUERY(extra)                                                                               \
-    RPC(.path = WORKFLOW_API("QueryWorkflow"), .request = API_TYPE(query_workflow_request),        \
-        .response = API_TYPE(query_workflow_response),                                             \
+    RPC(.request = API_TYPE(query_workflow_request),                                               \
         .fields = ONE_RUN "query_reject_condition=query_reject_condition "                         \
                           "query_consistency_level=query_consistency_level" extra,                 \
         .timeout = 30 * NS_PER_S, .complete = workflow_complete_query,                             \
@@ -148,9 +145,7 @@ const struct cli_command cli_workflow_commands[] = {
                    "cannot happen.",
         .examples = "  cadenza workflow diagnose --domain orders -w order-7\n",
         .flags = PRINTED REMOTE,
-        .rpc = RPC(.path = WORKFLOW_API("DiagnoseWorkflowExecution"),
-                   .request = API_TYPE(diagnose_workflow_execution_request),
-                   .response = API_TYPE(diagnose_workflow_execution_response), .fields = ONE_RUN,
+        .rpc = RPC(.request = API_TYPE(diagnose_workflow_execution_request), .fields = ONE_RUN,
                    .complete = workflow_complete_diagnosis, .show = workflow_show_diagnosis),
     },
     {.words = NULL},

@@ -212,9 +212,7 @@ warn_without_worker(struct cli_call *call, const API(StartWorkflowExecutionReque
 }
 
 static const struct cli_rpc start_rpc = {
-    .path = "/uber.cadence.api.v1.WorkflowAPI/StartWorkflowExecution",
     .request = API_TYPE(start_workflow_execution_request),
-    .response = API_TYPE(start_workflow_execution_response),
     .fields = START_FIELDS(""),
     .complete = workflow_complete_start,
 };
@@ -226,7 +224,7 @@ start(struct cli_call *call, API(StartWorkflowExecutionRequest) **request, const
     struct error *err = cli_make_request(call, &start_rpc, &message);
     if (err != NULL)
         return err;
-    err = cli_ask(call, start_rpc.path, message, TIMEOUT, start_rpc.response, &answer);
+    err = cli_call_rpc(call, &start_rpc, message, &answer);
     if (err != NULL)
         return cli_advise(call, err);
     *request = (API(StartWorkflowExecutionRequest) *)message;
