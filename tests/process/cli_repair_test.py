@@ -68,7 +68,7 @@ def test_a_domain_is_deprecated_deleted_and_compared_with_another(binary, folder
 
 
 @support.proves("I-T19")
-def test_runs_are_deleted_mended_and_shown_and_domains_have_two_names(binary, folder):
+def test_runs_are_deleted_repaired_and_shown_and_domains_have_two_names(binary, folder):
     with support.Server(binary, folder / "data") as server:
         cli = Cli(binary, server.grpc)
         said = cli("admin", "domain", "register", "--global_domain", "false")

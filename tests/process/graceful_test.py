@@ -90,7 +90,7 @@ def fail_over(clusters, probe, target, number):
 # ---- what came of it ----
 
 
-def figure(cluster, name):
+def metric_of(cluster, name):
     """The sum of all series of a metric."""
     _, text = support.get(cluster.http, "/metrics")
     found = re.findall(rf"^{name}(?:_total)?(?:{{[^}}]*}})? ([0-9.e+]+)$", text, re.M)
@@ -143,15 +143,15 @@ def check_tally(tally):
 
 
 def check_clusters(clusters):
-    held = sum(figure(c, "cadence_graceful_failover_held_calls") for c in clusters)
-    done = sum(figure(c, "cadence_graceful_failover_completed") for c in clusters)
-    late = sum(figure(c, "cadence_graceful_failover_failures") for c in clusters)
+    held = sum(metric_of(c, "cadence_graceful_failover_held_calls") for c in clusters)
+    done = sum(metric_of(c, "cadence_graceful_failover_completed") for c in clusters)
+    late = sum(metric_of(c, "cadence_graceful_failover_failures") for c in clusters)
     print(f"    {held:.0f} calls were held; {done:.0f} failovers ended with all shards ready")
     assert done == FAILOVERS and late == 0, (done, late)
     assert held > 0 or FAILOVERS < 10  # a failover takes a moment only
     for cluster in clusters:
         for name in ("histories_forked", "histories_switched", "zombies", "events_lost"):
-            assert figure(cluster, f"replication_{name}") == 0, (cluster.name, name)
+            assert metric_of(cluster, f"replication_{name}") == 0, (cluster.name, name)
 
 
 @support.proves("F-040")
@@ -399,7 +399,7 @@ def test_the_cadence_command_line_fails_over_gracefully(binary, folder):
         until_settled(clusters, 0)
         # Counted once the outcome is entered, a moment after the domain is active.
         support.wait_until(
-            lambda: sum(figure(c, "cadence_graceful_failover_completed") for c in clusters) == 2,
+            lambda: sum(metric_of(c, "cadence_graceful_failover_completed") for c in clusters) == 2,
             "both failovers to be counted",
         )
 

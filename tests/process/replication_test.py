@@ -423,7 +423,7 @@ def test_how_long_both_clusters_take_starts_or_neither(binary, folder):
 
 
 @contextlib.contextmanager
-def paced_signals(side, rate):
+def steady_signals(side, rate):
     """Signals other workflows, so many a second; yields a list of what was answered."""
     names = [f"paced{number}" for number in range(20)]
     for name in names:
@@ -466,7 +466,7 @@ def test_how_far_a_cluster_is_behind(binary, folder):
 def measure_lag_under_load(binary, folder):
     """The same beside LAG_RATE signals a second; for benches, on a quiet machine."""
     rate = int(os.environ.get("LAG_RATE", "0"))
-    with two_clusters(binary, folder) as (_, sides), paced_signals(sides[0], rate) as answered:
+    with two_clusters(binary, folder) as (_, sides), steady_signals(sides[0], rate) as answered:
         begin, before = time.monotonic(), len(answered)
         measure_lags(sides, LAGS, "under load")
         seconds = time.monotonic() - begin

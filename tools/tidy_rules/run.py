@@ -2,7 +2,7 @@
 
 import json
 
-from . import law_rules, shape_rules, text_rules, word_rules
+from . import former_rules, law_rules, shape_rules, text_rules, word_rules
 from .tree import RATCHET, Tree
 
 CHECKS = [
@@ -33,11 +33,12 @@ CHECKS = [
     word_rules.check_former,
     word_rules.check_english,
     word_rules.check_catalogue,
+    former_rules.check_forms,
 ]
 RULES = (
     "text layers libraries unsafe-calls banned-calls loops globals faults function-length nesting "
     "file-length guards file-comment prototypes columns format whitespace tabs unfinished "
-    "private-paths file-size readmes links tags words english catalogue ratchet").split()
+    "private-paths file-size readmes links tags words english catalogue former ratchet").split()
 
 
 def check(root):

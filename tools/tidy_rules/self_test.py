@@ -133,6 +133,11 @@ BREACHES = [
     ("words", "src/net/line.c", _in_function("begin_an" + "ew();"), 5),
     ("catalogue", "src/net/line.c", "/* line.c - see A-0" + "99. */\n", 1),
     ("words", "src/net/line.c", _in_function('probe("errand_done");'), 5),
+    ("former", "src/net/line.c", _in_function('say("an errand");'), 5),
+    ("former", "src/net/line.c", _in_function("run(errands);"), 5),
+    ("former", "tests/cup.py", "def run_errand():\n    pass\n", 1),
+    ("former", "tests/cup.py", "x = 1\ny = 2  # two errands\n", 2),
+    ("former", "packaging/alerts.yaml", "a: 1\nb: one errand\n", 2),
     ("ratchet", "tools/tidy-ratchet.json", '{"nesting": {"src/net/gone.c:gone": 9}}\n', 1),
     ("nesting", "tools/tidy-ratchet.json", '{"nesting": {"src/base/cup.c:cup_read": 9}}\n', 11),
 ]

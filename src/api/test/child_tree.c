@@ -37,7 +37,7 @@ API(Decision) *
 child_tree_end_canceled(struct fixture *fixture)
 {
     return API_DECISION(fixture->arena, cancel_workflow_execution,
-                        .details = fixture_payload(fixture, "as you wish"));
+                        .details = fixture_payload(fixture, "as you like"));
 }
 
 API(Decision) *

@@ -126,7 +126,7 @@ SERVER_TEST(child, one_that_its_parent_cancels_ends_cancelled, "A-156", "A-169")
     const API(ChildWorkflowExecutionCanceledEventAttributes) *canceled =
         child_tree_await(fixture, "parent", "", CHILD_TREE_EVENT(CHILD_WORKFLOW_EXECUTION_CANCELED))
             ->child_workflow_execution_canceled_event_attributes;
-    EXPECT(slice_equal(presence_read_bytes(canceled->details->data), slice_text("as you wish")));
+    EXPECT(slice_equal(presence_read_bytes(canceled->details->data), slice_text("as you like")));
 }
 
 /* --- the id ---- */

@@ -19,7 +19,7 @@
 #define BEHIND   (2 * NS_PER_MS)  /* how near behind a start, or a request */
 
 static const struct probes wanted = {
-    .usual = {"crash_at_a_fire", "crash_behind_a_start", "crash_at_a_wish", "crash_any_time",
+    .usual = {"crash_at_a_fire", "crash_behind_a_start", "crash_at_a_request", "crash_any_time",
               "crash_twice", "schedule_start_repeated", "schedule_continued"},
 };
 
@@ -90,7 +90,7 @@ crash_at_request(struct sim *sim, const struct schedule_load *load)
     if (!world_run_until(sim->world, has_tried, &count, DAY))
         return;
     world_run_for(sim->world, chance(sim, BEHIND));
-    crash(sim, "crash_at_a_wish");
+    crash(sim, "crash_at_a_request");
 }
 
 static void
