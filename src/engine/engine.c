@@ -10,18 +10,11 @@
 #include "engine/inside.h"
 #include "fiber/clock.h"
 #include "fiber/sync.h"
-#include "route/route.h"
+#include "route/life.h"
 
 #define RUNS_MAX   16384 /* in memory, of all shards */
 #define OPENERS    32    /* shards that are taken at a time */
 #define POLL_DELAY NS_PER_MS
-
-struct shard *
-engine_shard(struct engine *engine, uint32_t number)
-{
-    check(number < engine->options.shard_count);
-    return engine->shards[number];
-}
 
 uint32_t
 engine_shard_of(const struct engine *engine, const char *workflow_id)

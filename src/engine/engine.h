@@ -67,8 +67,6 @@ must_use struct error *engine_open(const struct engine_options *options, struct 
 /* Stops all shards; nobody calls any more. Ignores cancellation. */
 void engine_close(struct engine *engine);
 uint32_t engine_shard_of(const struct engine *engine, const char *workflow_id);
-/* The shard itself, for those who are on its loop (route_to_shard). */
-struct shard *engine_shard(struct engine *engine, uint32_t number);
 
 /* Has the domain any run, open or closed? Errors: the store's. */
 must_use struct error *engine_has_runs(struct engine *engine, const char *domain_id,

@@ -55,7 +55,7 @@ waits_here(struct engine *engine)
 static struct shard *
 shard_of(const struct wait_value *wait)
 {
-    return engine_shard(wait->engine, wait->shard);
+    return engine_served_shard(wait->engine, owner_of_shard(wait->shard));
 }
 
 static void

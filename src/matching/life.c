@@ -27,7 +27,7 @@ count_init(struct matching *matching)
 struct matching *
 matching_new(const struct matching_options *options)
 {
-    unsigned loops = loop_count();
+    unsigned loops = route_place_count();
     struct matching *matching =
         memory_zalloc(1, sizeof *matching + loops * sizeof matching->per_loop[0]);
     matching->options = *options;
@@ -162,7 +162,7 @@ closing_arrived(struct loop_message *message)
 void
 matching_free(struct matching *matching)
 {
-    check(loop_index(loop_self()) == 0);
+    check(route_is_here(owner_of_domains()));
     matching_shut_down(matching);
     while (atomic_load(&matching->service.on_the_way) > 0)
         nap_for(NS_PER_MS);

@@ -7,6 +7,7 @@
 #include "fiber/fiber.h"
 #include "fiber/loop.h"
 #include "fiber/probe.h"
+#include "route/owner.h"
 #include "rpc/client.h"
 
 /* How long a kept connection may be silent before the peer is pinged, and how long its answer may
@@ -47,11 +48,11 @@ struct peer_clients {
 struct peer_clients *
 peer_clients_new(const struct peer_ways *ways)
 {
-    size_t count = loop_count() * ways->group->count;
+    size_t count = route_place_count() * ways->group->count;
     struct peer_clients *clients =
         memory_zalloc(1, sizeof *clients + count * sizeof clients->all[0]);
     clients->ways = *ways;
-    clients->loops = loop_count();
+    clients->loops = route_place_count();
     return clients;
 }
 
@@ -59,7 +60,7 @@ peer_clients_new(const struct peer_ways *ways)
 static struct grpc_client **
 clients_here(struct peer_clients *clients)
 {
-    unsigned loop = loop_index(loop_self());
+    unsigned loop = route_place_here();
     check(loop < clients->loops);
     return &clients->all[loop * clients->ways.group->count];
 }

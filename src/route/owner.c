@@ -39,6 +39,12 @@ route_loop_of(struct owner owner)
     return loop_at(route_place_of(owner));
 }
 
+unsigned
+route_place_here(void)
+{
+    return loop_index(loop_self());
+}
+
 struct owner
 route_here(void)
 {

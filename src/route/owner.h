@@ -49,6 +49,7 @@ bool route_is_here(struct owner owner);
 /* Places of this process, and a number below that for each owner: for those who keep something for
  * each place, or ask many owners and go to each place once. */
 unsigned route_place_count(void);
+unsigned route_place_here(void);
 unsigned route_place_of(struct owner owner);
 static inline struct owner
 owner_at_place(unsigned place)

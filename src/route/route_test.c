@@ -1,5 +1,5 @@
 /* route_test.c - which shard a workflow id belongs to, and that work runs where its owner lives. */
-#include "route/route.h"
+#include "route/life.h"
 
 #include <stdio.h>
 

@@ -37,7 +37,6 @@ struct server_options {
     int64_t domain_refresh_interval;   /* for several hosts on one store; 0: alone */
     bool has_system_domains;           /* registers those of system workflows at the first start */
     size_t transfers_max, wakeups_max; /* engine/engine.h; 0: a default */
-    unsigned echo;                     /* replication/in/runs_in.h; 0: none */
     bool skips_time; /* the clock jumps when everything waits for timers (skip.h); one loop only */
 };
 

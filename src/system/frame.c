@@ -7,12 +7,13 @@
 #include "base/memory.h"
 #include "domain/domains.h"
 #include "fiber/loop.h"
+#include "route/owner.h"
 #include "system/inside.h"
 
 static struct system_loop *
 loop_here(struct system_frame *frame)
 {
-    unsigned index = loop_index(loop_self());
+    unsigned index = route_place_here();
     check(index < frame->loop_count);
     return &frame->loops[index];
 }
@@ -23,7 +24,7 @@ system_new(const struct system_types *types, struct domains *domains)
     struct system_frame *frame = memory_zalloc(1, sizeof *frame);
     frame->types = types;
     frame->domains = domains;
-    frame->loop_count = loop_count();
+    frame->loop_count = route_place_count();
     frame->loops = memory_zalloc(frame->loop_count, sizeof *frame->loops);
     for (unsigned i = 0; i < frame->loop_count; i++) {
         struct system_loop *loop = &frame->loops[i];

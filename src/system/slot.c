@@ -12,6 +12,7 @@
 #include "fiber/clock.h"
 #include "fiber/loop.h"
 #include "fiber/probe.h"
+#include "route/owner.h"
 #include "system/inside.h"
 
 /* --- invariants ---- */
@@ -41,7 +42,7 @@ void
 system_loop_check(const struct system_loop *loop)
 {
     unsigned slots = 0, counted = 0;
-    check(loop == &loop->frame->loops[loop_index(loop_self())]);
+    check(loop == &loop->frame->loops[route_place_here()]);
     for (int type = 0; type < TASK_TYPE_COUNT; type++) {
         check(loop->slot_count[type] <= LOOP_SLOTS_MAX);
         slots += loop->slot_count[type];

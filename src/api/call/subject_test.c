@@ -4,7 +4,7 @@
 
 #include "api/call/tokens.h"
 #include "api/test/fixture.h"
-#include "route/route.h"
+#include "route/owner.h"
 #include "schedule/schedule.h"
 
 #define WORKFLOW "order-7"

@@ -4,6 +4,7 @@
 #include "base/check.h"
 #include "base/memory.h"
 #include "domain/owner/inside.h"
+#include "route/owner.h"
 
 static void
 show_version(struct domains *domains)
@@ -22,7 +23,7 @@ domains_open(const struct domains_options *options, struct arena *arena, struct 
     check(route_is_here(owner_of_domains()));
     check(options->refresh_interval >= 0);
     check(options->store != NULL && options->group != NULL && options->dynamic != NULL);
-    unsigned loops = loop_count();
+    unsigned loops = route_place_count();
     struct domains *opened =
         memory_zalloc(1, sizeof *opened + loops * sizeof opened->domain_caches[0]);
     opened->options = *options;
@@ -135,7 +136,7 @@ domains_check(const struct domains *domains)
 static const struct domain_cache *
 domain_cache_here(const struct domains *domains)
 {
-    return &domains->domain_caches[loop_index(loop_self())];
+    return &domains->domain_caches[route_place_here()];
 }
 
 struct domain *

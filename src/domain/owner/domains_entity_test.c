@@ -5,7 +5,7 @@
 #include "domain/homes.h"
 #include "domain/test/cluster_pair.h"
 #include "fiber/fiber.h"
-#include "route/route.h"
+#include "route/owner.h"
 #include "wire/message.h"
 
 static const struct region regions[] = {{"here", 5}, {"there", 6}};

@@ -9,6 +9,7 @@
 #include "domain/owner/inside.h"
 #include "fiber/clock.h"
 #include "fiber/probe.h"
+#include "route/owner.h"
 #include "store/key.h"
 #include "wire/message.h"
 
@@ -210,7 +211,7 @@ domains_apply_entities(struct domains *domains, const char *source,
 static const struct domain_cache *
 domain_cache_here(const struct domains *domains)
 {
-    return &domains->domain_caches[loop_index(loop_self())];
+    return &domains->domain_caches[route_place_here()];
 }
 
 const struct entity *

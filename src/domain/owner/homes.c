@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "base/memory.h"
 #include "domain/owner/inside.h"
+#include "route/owner.h"
 
 #define WALK_MAX 4096 /* larger tables are not walked over */
 
@@ -119,7 +120,7 @@ homes_new(struct domains *domains, struct domain *domain)
     struct homes *homes = memory_zalloc(1, sizeof *homes);
     *homes = (struct homes){.domain = domain_take(domain),
                             .group = domains->options.group,
-                            .table = table_take(&domains->domain_caches[loop_index(loop_self())])};
+                            .table = table_take(&domains->domain_caches[route_place_here()])};
     return homes;
 }
 

@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "base/memory.h"
 #include "domain/owner/inside.h"
+#include "route/owner.h"
 #include "store/key.h"
 #include "wire/message.h"
 
@@ -69,7 +70,7 @@ static void
 show(void *argument)
 {
     struct showing *showing = argument;
-    struct cluster_isolation *groups = &showing->domains->groups[loop_index(loop_self())];
+    struct cluster_isolation *groups = &showing->domains->groups[route_place_here()];
     struct arena *arena = arena_new(0);
     STORED(IsolationGroupsRecord) *record = NULL;
     showing->err = message_decode_as(arena, ERR_CORRUPT, STORED_TYPE(isolation_groups_record),
@@ -190,7 +191,7 @@ domains_set_cluster_isolation(struct domains *domains,
 const API(IsolationGroupConfiguration) *
 domains_cluster_isolation(const struct domains *domains)
 {
-    return domains->groups[loop_index(loop_self())].groups;
+    return domains->groups[route_place_here()].groups;
 }
 
 /* --- both ----------------------------------------------------------------------------------------

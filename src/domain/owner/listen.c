@@ -10,6 +10,7 @@
 #include "domain/owner/inside.h"
 #include "fiber/clock.h"
 #include "fiber/probe.h"
+#include "route/owner.h"
 
 #define REACH_WAIT  NS_PER_S /* how long to wait for a version */
 #define POLL_PAUSE  (50 * NS_PER_MS)
@@ -39,7 +40,7 @@ loop_listeners_notify(struct domains *domains, unsigned index, const struct chan
     struct domain_cache *domain_cache = &domains->domain_caches[index];
     struct domain *domain = change->domain;
     bool is_known = domain != NULL && domain_cache_find_record(domain_cache, domain->id) != NULL;
-    check(loop_index(loop_self()) == index);
+    check(route_place_here() == index);
     check(domain == NULL || change->entity_count == 0);
     change_enter(change, domain_cache);
     check(domain_cache->notification_version >= change->version);
@@ -62,7 +63,7 @@ void
 domains_listen(struct domains *domains, struct domain_listener *listener)
 {
     check(listener->on_change != NULL);
-    list_push_back(&domains->listeners_by_loop[loop_index(loop_self())].listeners, &listener->node);
+    list_push_back(&domains->listeners_by_loop[route_place_here()].listeners, &listener->node);
 }
 
 void
@@ -113,7 +114,7 @@ ask_to_reach(struct domains *domains, uint64_t version, struct arena *arena)
 struct error *
 domains_reach(struct domains *domains, uint64_t version, struct arena *arena)
 {
-    struct loop_listeners *loop_listeners = &domains->listeners_by_loop[loop_index(loop_self())];
+    struct loop_listeners *loop_listeners = &domains->listeners_by_loop[route_place_here()];
     int64_t latest = clock_monotonic() + REACH_WAIT;
     while (domains_notification_version(domains) < version) {
         probe("domain_version_awaited");

@@ -14,8 +14,6 @@ struct run_source {
     struct followed_peer base;
     struct runs_in *in;
     struct applier *applier;
-    struct arena *echo; /* an answer that is applied once more; NULL: none */
-    const ADMIN(GetReplicationMessagesResponse) *echoed;
     struct counter *fetched, *resynced;
 };
 

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "fiber/fiber.h"
-#include "route/route.h"
+#include "route/owner.h"
 #include "sim/scripts/script_drain.h"
 
 #define SOURCE 0

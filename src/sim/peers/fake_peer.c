@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "cadenza/admin/v1/service.pb-c.h"
-#include "route/route.h"
+#include "route/owner.h"
 #include "rpc/over_grpc.h"
 #include "wire/errors.h"
 #include "wire/thrift.h"

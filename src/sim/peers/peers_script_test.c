@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "cadenza/admin/v1/service.pb-c.h"
-#include "route/route.h"
+#include "route/owner.h"
 #include "sim/scripts/script.h"
 #include "uber/cadence/api/v1/service_domain.pb-c.h"
 #include "wire/thrift.h"

@@ -5,7 +5,7 @@
  * overtaken: nobody asks it anything about the parent. All that tells it is the child, which waits,
  * and asks whether its parent knows it (engine/cross/orphan.c). So the crash is tried at every
  * point of the store from the decision on. */
-#include "route/route.h"
+#include "route/owner.h"
 #include "sim/scripts/script.h"
 
 #define POINTS 16

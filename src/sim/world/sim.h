@@ -45,7 +45,6 @@ struct sim {
     const char *dynamic; /* settings of all hosts, as YAML (config/dynamic.h); NULL: defaults */
     size_t transfers_max, wakeups_max; /* of each shard, in memory; 0: a default */
     bool has_system_domains;           /* of system workflows */
-    unsigned echo;                     /* replication/in/runs_in.h; 0: none */
     bool skips_time; /* hosts have one loop each, and jump when everything waits for timers */
     struct sim_host hosts[SIM_HOSTS_MAX];
     struct host *client; /* where a test's clients run; never crashes */
