@@ -10,6 +10,7 @@
 #include "fiber/linux/test_loops.h"
 #include "store/memory/memory.h"
 #include "visibility/engine.h"
+#include "visibility/feed/inside.h"
 
 #define MS 1000000LL
 
@@ -227,6 +228,56 @@ LOOP_TEST(feeder, what_got_lost_takes_what_is_behind_it_along_and_nothing_is_fed
     WAIT(feeder_fixture.reported_fed == 11);
     EXPECT(feeder_fixture.rows == 4 && feeder_fixture.beginnings == 1);
     feeder_fixture_close(&feeder_fixture);
+}
+
+/* --- values ---- */
+
+LOOP_TEST(feeder, values_survive_the_way_as_bytes, 1)
+{
+    scoped(arena_drop) struct arena *arena = arena_new(0);
+    static const struct visible_change changes[] = {
+        {1, 2, false, "d", "w", "r", {(const uint8_t *)"in\0fo", 5}, 3},
+        {.shard = 7, .row = UINT64_MAX, .is_beginning = true},
+    };
+    struct visibility_batch *batch = visibility_batch_new(4);
+    batch->end = 5;
+    for (size_t i = 0; i < array_length(changes); i++) {
+        struct visibility_update *update = visibility_update_new(&changes[i]);
+        update->after = i;
+        update->time = clock_monotonic() - MS;
+        list_push_back(&batch->updates, &update->node);
+    }
+    const struct route_notice *notice = &visibility_updates_notice;
+    struct route_value *value = notice->decode(notice->encode(&batch->value, arena));
+    struct visibility_batch *read = container_of(value, struct visibility_batch, value);
+    EXPECT(read->place == 4 && read->end == 5);
+    struct list *node = read->updates.next;
+    for (size_t i = 0; i < array_length(changes); i++, node = node->next) {
+        const struct visibility_update *update = list_entry(node, struct visibility_update, node);
+        const struct visible_change *change = &update->change;
+        EXPECT(change->shard == changes[i].shard && change->row == changes[i].row);
+        EXPECT(change->is_beginning == changes[i].is_beginning && update->after == i);
+        EXPECT(slice_equal(change->info, changes[i].info));
+        EXPECT(change->num_clusters == changes[i].num_clusters);
+        EXPECT((change->run_id == NULL) == change->is_beginning);
+        if (change->run_id != NULL)
+            EXPECT_TEXT(change->run_id, "r");
+        EXPECT(clock_monotonic() - update->time >= MS);
+    }
+    EXPECT(node == &read->updates);
+    notice->free(&batch->value);
+    notice->free(value);
+    struct visibility_levels *levels = visibility_levels_new(1);
+    levels->done = 9;
+    levels->level[0] = (struct visibility_level){1, 2, 3};
+    notice = &visibility_levels_notice;
+    value = notice->decode(notice->encode(&levels->value, arena));
+    struct visibility_levels *told = container_of(value, struct visibility_levels, value);
+    EXPECT(told->done == 9 && told->count == 1);
+    const struct visibility_level *level = &told->level[0];
+    EXPECT(level->shard == 1 && level->fed == 2 && level->safe == 3);
+    notice->free(&levels->value);
+    notice->free(value);
 }
 
 /* --- the registry ---- */
