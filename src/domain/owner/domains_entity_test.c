@@ -5,6 +5,7 @@
 #include "domain/homes.h"
 #include "domain/test/cluster_pair.h"
 #include "fiber/fiber.h"
+#include "fiber/loop.h"
 #include "route/owner.h"
 #include "wire/message.h"
 
