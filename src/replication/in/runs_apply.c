@@ -25,7 +25,6 @@
 #include "fiber/timer.h"
 #include "replication/runs.h"
 #include "route/owner.h"
-#include "route/owner.h"
 #include "wire/maps.h"
 #include "wire/message.h"
 #include "wire/presence.h"

@@ -407,7 +407,7 @@ TEST(rocks_look, a_check_names_rows_that_make_no_sense)
         {"\x05", 1, "", "no partition in its key"},
         {"\x05\x01", 2, "", "a kind of row that its partition does not have"},
         {"\x05\x03\0\0\0\x09", 6, "", "has rows and no guard"},
-        {"\0\x03\0\0\0\x0c", 6, "12345", "a guard of 5 bytes"},
+        {"\0\x03\0\0\0\x0c", 6, "12345", "an invalid guard (5 bytes)"},
         {"\0\x03\0\0\0\x10", 6, "12345678", "there is a shard 16"},
         {"\x07\x03\0\0\0\x01x", 7, "", "is in family default"},
     };
