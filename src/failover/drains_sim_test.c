@@ -268,7 +268,7 @@ play_timeout(struct cluster_pair *cluster_pair)
     note(cluster_pair, 3);
     struct drain_ready dead_lettered = ready_of(cluster_pair, 2, 1);
     EXPECT_ANSWER(drains_note_blocked(drain_pair_drains(cluster_pair, WEST), &dead_lettered,
-                                      "a row of w is parked", cluster_pair->arena));
+                                      "a dead letter of w", cluster_pair->arena));
     EXPECT_EQ(progress_of(cluster_pair).missing_count, 4);
     EXPECT_TEXT(progress_of(cluster_pair).missing[1], "east shard 2: a dead letter of w");
     int64_t end = progress_of(cluster_pair).end_time;

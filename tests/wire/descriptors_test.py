@@ -30,6 +30,7 @@ PACKAGES_NOT_IN_CLIENT = {
     "grpc.health.v1": "the health service of gRPC",
     "cadenza.admin.v1": "calls of our own, for operators",
     "cadenza.storage.v1": "records of our own store",
+    "cadenza.internal.v1": "what owners of one cluster want of each other",
 }
 
 # What differs between the client and us on purpose: the name of the check -> why. An entry that no

@@ -204,9 +204,9 @@ SERVER_TEST_IN(homes_entity, a_workflow_whose_entity_is_not_known_here_may_need_
     EXPECT_BAD_REQUEST(
         change(fixture, leaving(fixture)),
         "1 open workflow of domain users belongs to entities that cluster east has not "
-        "heard of");
+        "learnt of yet");
     EXPECT_BAD_REQUEST(change(fixture, sample_removal("region", "eu", fixture->arena)),
-                       "has not heard of");
+                       "has not learnt of yet");
     place(fixture, "ghost", "us");
     EXPECT_OK(change(fixture, leaving(fixture)));
     EXPECT_TEXT(ids_of(fixture, "ActiveCluster = 'west'"), "wf-ghost");

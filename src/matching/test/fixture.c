@@ -84,7 +84,7 @@ has_ended(void *host)
 void
 fixture_run_on(struct matching_fixture *matching_fixture, unsigned loops)
 {
-    /* Nothing that comes twice: the tests count. What is lost is in lost_test.c. */
+    /* Nothing that comes twice: the tests count. What is lost is in lost_sim_test.c. */
     bool is_by_bytes = matching_fixture->messages == MESSAGES_BY_SEED;
     struct world *world =
         world_new(.seed = 7, .messages = is_by_bytes ? MESSAGES_BYTES : matching_fixture->messages);
