@@ -108,6 +108,22 @@ compare_history(struct mix *mix, int side, const char *id)
     }
 }
 
+/* One row of the log for each version, unless its beginning was cut. */
+static void
+check_log(struct mix *mix, int side)
+{
+    uint64_t newest = domains_notification_version(cluster_pair_domains(mix->cluster_pair, side));
+    struct domain_changes log = cluster_pair_read_log(mix->cluster_pair, side, 0, 1000);
+    if (log.is_cut)
+        return;
+    uint64_t rows = log.count;
+    while (log.count == 1000) {
+        log = cluster_pair_read_log(mix->cluster_pair, side, log.version[log.count - 1], 1000);
+        rows += log.count;
+    }
+    EXPECT_EQ(rows, newest);
+}
+
 static void
 compare(struct mix *mix)
 {
@@ -122,11 +138,8 @@ compare(struct mix *mix)
         compare_history(mix, WEST, all[i]->id);
         domain_drop(all[i]);
     }
-    for (int side = 0; side < 2; side++) { /* one row of the log for each version */
-        uint64_t newest =
-            domains_notification_version(cluster_pair_domains(mix->cluster_pair, side));
-        struct domain_changes log = cluster_pair_read_log(mix->cluster_pair, side, 0, 1000);
-        EXPECT(log.is_cut || log.count == newest);
+    for (int side = 0; side < 2; side++) {
+        check_log(mix, side);
         uint64_t dead = 1;
         EXPECT_OK(domains_count_dead_letters(cluster_pair_domains(mix->cluster_pair, side),
                                              mix->cluster_pair->arena, &dead));

@@ -86,7 +86,7 @@ void
 shard_fixture_take(struct shard_fixture *fixture)
 {
     fixture->shard = shard_new(&fixture->options);
-    EXPECT_OK(shard_take(fixture->shard, fixture->arena));
+    EXPECT_ANSWER(shard_take(fixture->shard, fixture->arena));
     EXPECT(shard_is_owned(fixture->shard));
 }
 
