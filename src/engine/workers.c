@@ -184,7 +184,7 @@ engine_start_activity(struct engine *engine, const struct task *task, const char
     return err;
 }
 
-/* --- decisions that failed; completed ones may answer queries (queries.c) ---- */
+/* --- decisions that failed; completed ones are in completion.c ---- */
 
 struct fail_request {
     struct task_name task;

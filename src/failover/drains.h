@@ -1,10 +1,10 @@
 /* drains.h - the coordinator of graceful failovers to this cluster: for which shards each one
  * waits, and when it is over.
  *
- * It follows the domains: a drain begins and ends with their records, and is told which shards of
- * the other clusters are ready (marker.h). When all are, or when its time is up, what drains to
- * here becomes active, by one change of the domain. It lives with the domains (route/); questions
- * come from any loop. */
+ * It follows the domains: a drain begins and ends with their records. It is told which shards of
+ * the other clusters are ready (drains_note_ready). When all are, or when its time is up, what
+ * drains to here becomes active, by one change of the domain. It lives with the domains (route/),
+ * and is asked from any loop. */
 #ifndef CADENZA_FAILOVER_DRAINS_H
 #define CADENZA_FAILOVER_DRAINS_H
 

@@ -160,7 +160,7 @@ void offer_send(struct offer *offer);
 /* The same for a new task. False: the mailbox is full; the offer is freed. */
 must_use bool offer_try_send(struct offer *offer);
 /* Sends it to a partition of its list, for one of its polls. It comes home by OFFER_RETURN if
- * there is none any more. */
+ * none waits there by then. */
 void offer_forward(struct offer *offer, int32_t host);
 /* Notifies the owner of the outbox row, if there is one, that the row may go. */
 void offer_row_done(struct offer *offer);

@@ -18,7 +18,7 @@ open_engine(struct shard_fixture *fixture)
                                      .group = fixture->options.group,
                                      .dynamic = fixture->dynamic,
                                      .tasks = fixture->options.tasks,
-                                     .host = "rig"};
+                                     .host = "fixture"};
     EXPECT_OK(engine_open(&options, fixture->arena, &engine));
     fixture->shard = engine_served_shard(engine, owner_of_shard(0));
     fixture->options.number = 0;
