@@ -16,9 +16,8 @@
 struct owner
 list_owner(const struct list_id *list_id)
 {
-    uint64_t hash =
-        map_hash(slice_text(list_id->name)) ^ map_hash(slice_text(list_id->domain_id)) * 31;
-    return owner_of_list(hash + (uint64_t)list_id->type + (uint64_t)list_id->partition);
+    return owner_of_list(route_list_hash(slice_text(list_id->domain_id), slice_text(list_id->name),
+                                         (unsigned)list_id->type, (unsigned)list_id->partition));
 }
 
 struct list_id

@@ -81,5 +81,5 @@ list_receive(struct task_list *list, struct offer *offer)
         list_push_back(&loop_lists->busy, &list->busy);
     list_push_back(&list->inbox, &offer->node);
     loop_defer(&loop_lists->serve);
-    probe("visibility_take_turns");
+    probe("task_lists_take_turns");
 }
