@@ -7,7 +7,8 @@
 const struct domain *
 permission_domain(const struct domains *domains, const struct rpc_call *call)
 {
-    struct rpc_subject subject = rpc_subject(call);
+    struct rpc_subject subject;
+    rpc_subject(call, &subject);
     if (subject.domain[0] != '\0')
         return domains_find_name(domains, subject.domain);
     return subject.domain_id[0] == '\0' ? NULL : domains_find_id(domains, subject.domain_id);

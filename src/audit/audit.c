@@ -80,7 +80,9 @@ audit_note(void *context, struct rpc_call *call, const struct error *err)
     record->actor = (char *)access_caller_name(audit->options.access, call);
     record->peer = (char *)call->arrival.peer;
     record->operation = (char *)rpc_method_name(call);
-    record->domain = (char *)rpc_subject(call).domain;
+    struct rpc_subject subject;
+    rpc_subject(call, &subject);
+    record->domain = (char *)subject.domain;
     record->request = (char *)summary_of(call->request, arena);
     record->result = err == NULL ? "ok" : (char *)error_kind_name(err->kind);
     record->message = err == NULL ? "" : (char *)err->message;

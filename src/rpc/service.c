@@ -215,10 +215,10 @@ rpc_method(const struct rpc_call *call)
     return call->state->method;
 }
 
-struct rpc_subject
-rpc_subject(const struct rpc_call *call)
+void
+rpc_subject(const struct rpc_call *call, struct rpc_subject *subject)
 {
-    return subject_read(&call->state->subject, call->request);
+    subject_read(&call->state->subject, call->request, subject);
 }
 
 const struct subject_fields *

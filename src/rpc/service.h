@@ -92,8 +92,8 @@ void rpc_end(struct rpc_call *call, struct error *err);
 struct slice rpc_header(const struct rpc_call *call, const char *name);
 /* What is decided about the call's method. */
 const struct rpc_method *rpc_method(const struct rpc_call *call);
-/* What its request is about, and where its method's requests say that. No yield. */
-struct rpc_subject rpc_subject(const struct rpc_call *call);
+/* What its request is about (it fills that), and where its method's requests say it. No yield. */
+void rpc_subject(const struct rpc_call *call, struct rpc_subject *subject);
 const struct subject_fields *rpc_subject_fields(const struct rpc_call *call);
 /* The name of the method, without its service. */
 const char *rpc_method_name(const struct rpc_call *call);

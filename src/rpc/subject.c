@@ -119,59 +119,59 @@ message_at(const void *message, const ProtobufCFieldDescriptor *field)
     return value == NULL ? NULL : *value;
 }
 
-static const void *
-innermost(const struct subject_fields *fields, const void *request)
+const void *
+subject_request(const struct subject_fields *fields, const ProtobufCMessage *request)
 {
+    const void *found = request;
     for (size_t i = 0; i < array_length(fields->outer); i++)
-        if (fields->outer[i] != NULL && request != NULL)
-            request = message_at(request, fields->outer[i]);
-    return request;
+        if (fields->outer[i] != NULL && found != NULL)
+            found = message_at(found, fields->outer[i]);
+    return found;
 }
 
 static void
-read_workflow(const struct subject_fields *fields, struct rpc_subject *subject)
+read_workflow(const struct subject_fields *fields, const void *request, struct rpc_subject *subject)
 {
-    const API(WorkflowExecution) *execution = message_at(subject->request, fields->execution);
-    subject->workflow_id = text_at(subject->request, fields->workflow_id);
-    subject->run_id = text_at(subject->request, fields->run_id);
+    const API(WorkflowExecution) *execution = message_at(request, fields->execution);
+    subject->workflow_id = text_at(request, fields->workflow_id);
+    subject->run_id = text_at(request, fields->run_id);
     if (execution != NULL && fields->workflow_id == NULL) {
         subject->workflow_id = execution->workflow_id;
         subject->run_id = execution->run_id;
     }
-    subject->schedule_id = text_at(subject->request, fields->schedule_id);
-    const ProtobufCBinaryData *token = value_at(subject->request, fields->token);
+    subject->schedule_id = text_at(request, fields->schedule_id);
+    const ProtobufCBinaryData *token = value_at(request, fields->token);
     subject->has_token = token != NULL;
-    if (token != NULL)
-        subject->token = slice_of(token->data, token->len);
+    subject->token = token == NULL ? (struct slice){0} : slice_of(token->data, token->len);
 }
 
 static void
-read_domain(const struct subject_fields *fields, struct rpc_subject *subject)
+read_domain(const struct subject_fields *fields, const void *request, struct rpc_subject *subject)
 {
-    subject->domain = text_at(subject->request, fields->domain);
-    subject->domain_id = text_at(subject->request, fields->domain_id);
-    const void *filters = message_at(subject->request, fields->filters);
+    subject->domain = text_at(request, fields->domain);
+    subject->domain_id = text_at(request, fields->domain_id);
+    const void *filters = message_at(request, fields->filters);
     if (filters != NULL)
         subject->domain_id = text_at(filters, fields->filters_domain_id);
 }
 
-struct rpc_subject
-subject_read(const struct subject_fields *fields, const ProtobufCMessage *request)
+void
+subject_read(const struct subject_fields *fields, const ProtobufCMessage *whole,
+             struct rpc_subject *subject)
 {
-    struct rpc_subject subject = {.request = innermost(fields, request),
-                                  .domain = "",
-                                  .domain_id = "",
-                                  .workflow_id = "",
-                                  .run_id = "",
-                                  .schedule_id = "",
-                                  .shard = -1};
-    if (subject.request == NULL)
-        return subject;
-    read_domain(fields, &subject);
-    read_workflow(fields, &subject);
-    subject.task_list = message_at(subject.request, fields->task_list);
-    const int32_t *shard = value_at(subject.request, fields->shard);
-    if (shard != NULL)
-        subject.shard = *shard;
-    return subject;
+    const void *request = subject->request = subject_request(fields, whole);
+    if (request == NULL) {
+        *subject = (struct rpc_subject){.domain = "",
+                                        .domain_id = "",
+                                        .workflow_id = "",
+                                        .run_id = "",
+                                        .schedule_id = "",
+                                        .shard = -1};
+        return;
+    }
+    read_domain(fields, request, subject);
+    read_workflow(fields, request, subject);
+    subject->task_list = message_at(request, fields->task_list);
+    const int32_t *shard = value_at(request, fields->shard);
+    subject->shard = shard == NULL ? -1 : *shard;
 }

@@ -38,9 +38,11 @@ struct rpc_subject {
 
 /* Once for each method. */
 struct subject_fields subject_fields_of(const ProtobufCMessageDescriptor *type);
-/* Of one request of that type; `request` may be NULL. No yield. */
-struct rpc_subject subject_read(const struct subject_fields *fields,
-                                const ProtobufCMessage *request);
+/* Fills it: of one request of that type, which may be NULL. No yield. */
+void subject_read(const struct subject_fields *fields, const ProtobufCMessage *whole,
+                  struct rpc_subject *subject);
+/* The request inside alone. */
+const void *subject_request(const struct subject_fields *fields, const ProtobufCMessage *request);
 /* Can the requests name an owner of that kind? */
 bool subject_names(const struct subject_fields *fields, enum call_owner owner);
 

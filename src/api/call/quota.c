@@ -137,7 +137,9 @@ has_list_rates(const struct dynamic *dynamic, enum quota_class kind)
 static const char *
 rated_list(const struct rpc_call *call)
 {
-    const API(TaskList) *list = rpc_subject(call).task_list;
+    struct rpc_subject subject;
+    rpc_subject(call, &subject);
+    const API(TaskList) *list = subject.task_list;
     if (list == NULL)
         return "";
     bool is_normal = list->kind == API_VALUE(TASK_LIST_KIND__TASK_LIST_KIND_INVALID) ||

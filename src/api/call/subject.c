@@ -34,11 +34,13 @@ find_domain(const struct domains *domains, const struct call_subject *subject)
 bool
 subject_find(struct rpc_call *call, struct call_subject *subject)
 {
-    struct rpc_subject said = rpc_subject(call);
-    *subject =
-        (struct call_subject){.said = said, .workflow_id = said.workflow_id, .run_id = said.run_id};
-    if (said.has_token) {
-        ProtobufCBinaryData bytes = presence_make_bytes(said.token);
+    const struct rpc_subject *said = &subject->said;
+    rpc_subject(call, &subject->said);
+    subject->token = NULL;
+    subject->workflow_id = said->workflow_id;
+    subject->run_id = said->run_id;
+    if (said->has_token) {
+        ProtobufCBinaryData bytes = presence_make_bytes(said->token);
         if (subject_token(call, bytes, &subject->token) != NULL)
             return false;
         subject->workflow_id = subject->token->workflow_id;
@@ -51,8 +53,10 @@ subject_find(struct rpc_call *call, struct call_subject *subject)
 API(StartWorkflowExecutionRequest) *
 subject_start(const struct rpc_call *call)
 {
-    bool may_start = rpc_subject_fields(call)->type == API_TYPE(start_workflow_execution_request);
-    return may_start ? (API(StartWorkflowExecutionRequest) *)rpc_subject(call).request : NULL;
+    const struct subject_fields *fields = rpc_subject_fields(call);
+    if (fields->type != API_TYPE(start_workflow_execution_request))
+        return NULL;
+    return (API(StartWorkflowExecutionRequest) *)subject_request(fields, call->request);
 }
 
 /* --- the owner ---- */

@@ -179,8 +179,10 @@ struct error *
 entity_policy(struct rpc_call *call, bool *is_changed)
 {
     *is_changed = false;
+    if (api_of(call)->options.entity_types == NULL)
+        return NULL;
     API(StartWorkflowExecutionRequest) *start = subject_start(call);
-    if (start == NULL || api_of(call)->options.entity_types == NULL)
+    if (start == NULL)
         return NULL;
     if (start->active_cluster_selection_policy != NULL)
         return learn_policy(call, start->domain, start->active_cluster_selection_policy);
