@@ -185,6 +185,20 @@ show_faults(const struct complete_command *command, struct arena *arena,
 }
 
 static void
+show_local(const struct complete_answer *answer, struct arena *arena,
+           INTERNAL(DecisionCompleted) * message)
+{
+    if (answer->local_count == 0)
+        return;
+    message->n_local = answer->local_count;
+    message->local = arena_zalloc(arena, answer->local_count, sizeof message->local[0]);
+    for (size_t i = 0; i < answer->local_count; i++) {
+        message->local[i] = message_new(arena, INTERNAL_TYPE(activity_start));
+        activity_start_to_message(&answer->local[i], message->local[i]);
+    }
+}
+
+static void
 answer_to_message(const struct complete_answer *answer, struct arena *arena,
                   INTERNAL(DecisionCompleted) * message)
 {
@@ -192,31 +206,37 @@ answer_to_message(const struct complete_answer *answer, struct arena *arena,
         message->start = message_new(arena, INTERNAL_TYPE(decision_start));
         decision_start_to_message(&answer->start, arena, message->start);
     }
-    message->n_local = answer->local_count;
-    message->local = arena_zalloc(arena, answer->local_count, sizeof message->local[0]);
-    for (size_t i = 0; i < answer->local_count; i++) {
-        message->local[i] = message_new(arena, INTERNAL_TYPE(activity_start));
-        activity_start_to_message(&answer->local[i], message->local[i]);
-    }
+    show_local(answer, arena, message);
     if (answer->late_refusal != NULL) {
         message->late_refusal = message_new(arena, INTERNAL_TYPE(error));
         *message->late_refusal = refusal_to_message(answer->late_refusal);
     }
 }
 
-static struct complete_answer
-answer_from_message(const INTERNAL(DecisionCompleted) * message, struct arena *arena)
+static void
+read_local(const INTERNAL(DecisionCompleted) * message, struct arena *arena,
+           struct complete_answer *answer)
 {
-    struct complete_answer answer = {.has_started_decision = message->start != NULL,
-                                     .local_count = message->n_local};
-    if (message->start != NULL)
-        answer.start = decision_start_from_message(message->start, arena);
-    answer.local = arena_zalloc(arena, message->n_local, sizeof answer.local[0]);
+    answer->local_count = message->n_local;
+    answer->local = NULL;
+    if (message->n_local > 0)
+        answer->local = arena_zalloc(arena, message->n_local, sizeof answer->local[0]);
     for (size_t i = 0; i < message->n_local; i++)
-        answer.local[i] = activity_start_from_message(message->local[i]);
+        answer->local[i] = activity_start_from_message(message->local[i]);
+}
+
+/* Fills all of it, its start if there is one. */
+static void
+answer_from_message(const INTERNAL(DecisionCompleted) * message, struct arena *arena,
+                    struct complete_answer *answer)
+{
+    answer->has_started_decision = message->start != NULL;
+    if (message->start != NULL)
+        decision_start_from_message(message->start, arena, &answer->start);
+    read_local(message, arena, answer);
+    answer->late_refusal = NULL;
     if (message->late_refusal != NULL)
-        answer.late_refusal = refusal_from_message(message->late_refusal, arena);
-    return answer;
+        answer->late_refusal = refusal_from_message(message->late_refusal, arena);
 }
 
 static struct error *
@@ -265,6 +285,6 @@ engine_complete_decision(struct engine *engine, const struct run_key *key,
     struct error *err =
         engine_ask(engine, key->workflow_id, &complete_question, &request, arena, &told);
     if (err == NULL)
-        *answer = answer_from_message(&told, arena);
+        answer_from_message(&told, arena, answer);
     return err;
 }

@@ -168,7 +168,7 @@ engine_start_decision(struct engine *engine, const struct task *task, const char
     struct error *err =
         ask_for_start(engine, &start_decision_question, task, request_id, identity, arena, &told);
     if (err == NULL)
-        *start = decision_start_from_message(&told, arena);
+        decision_start_from_message(&told, arena, start);
     return err;
 }
 

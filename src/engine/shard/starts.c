@@ -46,10 +46,11 @@ decision_start_to_message(const struct decision_start *start, struct arena *aren
     show_queries(start, arena, message);
 }
 
-struct decision_start
-decision_start_from_message(const INTERNAL(DecisionStart) * message, struct arena *arena)
+void
+decision_start_from_message(const INTERNAL(DecisionStart) * message, struct arena *arena,
+                            struct decision_start *start)
 {
-    struct decision_start start = {
+    *start = (struct decision_start){
         .schedule_id = message->schedule_id,
         .started_id = message->started_id,
         .previous_started_id = message->previous_started_id,
@@ -68,12 +69,11 @@ decision_start_from_message(const INTERNAL(DecisionStart) * message, struct aren
         .transient_started = message->transient_started,
     };
     if (message->recent != NULL)
-        start.recent = history_page_from_message(message->recent, arena);
+        start->recent = history_page_from_message(message->recent, arena);
     if (message->with_queries != NULL) {
-        start.queries = message->with_queries->queries;
-        start.query_count = message->with_queries->n_queries;
+        start->queries = message->with_queries->queries;
+        start->query_count = message->with_queries->n_queries;
     }
-    return start;
 }
 
 /* --- activities ---- */
@@ -120,7 +120,7 @@ task_start_decode(struct slice bytes, struct arena *arena)
     if (err != NULL || (message->decision == NULL) == (message->activity == NULL))
         return NULL;
     if (message->decision != NULL)
-        start->decision = decision_start_from_message(message->decision, arena);
+        decision_start_from_message(message->decision, arena, &start->decision);
     else
         start->activity = activity_start_from_message(message->activity);
     return start;

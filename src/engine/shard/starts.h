@@ -13,8 +13,9 @@
 /* `message` is initialised. */
 void decision_start_to_message(const struct decision_start *start, struct arena *arena,
                                INTERNAL(DecisionStart) * message);
-struct decision_start decision_start_from_message(const INTERNAL(DecisionStart) * message,
-                                                  struct arena *arena);
+/* Fills all of it. */
+void decision_start_from_message(const INTERNAL(DecisionStart) * message, struct arena *arena,
+                                 struct decision_start *start);
 void activity_start_to_message(const struct activity_start *start,
                                INTERNAL(ActivityStart) * message);
 struct activity_start activity_start_from_message(const INTERNAL(ActivityStart) * message);
