@@ -20,7 +20,7 @@
 static unsigned
 this_place(void)
 {
-    return (unsigned)route_here().number;
+    return route_place_here();
 }
 
 /* --- the end: to the list ---- */
@@ -283,6 +283,7 @@ const struct route_notice reserved_notice = {
 struct reservation_request {
     struct route_value value;
     struct waiter shard;
+    struct owner list;
     struct list_id list_id; /* texts behind */
 };
 
@@ -292,7 +293,8 @@ request_new(const struct list_id *list_id, struct waiter shard)
     size_t domain_size = strlen(list_id->domain_id) + 1, name_size = strlen(list_id->name) + 1;
     struct reservation_request *request = memory_alloc(sizeof *request + domain_size + name_size);
     char *at = (char *)(request + 1);
-    *request = (struct reservation_request){.shard = shard, .list_id = *list_id};
+    *request = (struct reservation_request){
+        .shard = shard, .list = list_owner(list_id), .list_id = *list_id};
     request->list_id.domain_id = text_put(&at, list_id->domain_id, domain_size);
     request->list_id.name = text_put(&at, list_id->name, name_size);
     return request;
@@ -339,8 +341,8 @@ request_take(void *context, struct route_value *value)
         container_of(value, struct reservation_request, value);
     struct waiting_poll *poll =
         reservation_grant(loop_lists_here(matching), &request->list_id, request->shard);
-    struct reservation_answer *answer = answer_new(
-        request->shard.number, list_owner(&request->list_id), poll == NULL ? NULL : poll->identity);
+    struct reservation_answer *answer =
+        answer_new(request->shard.number, request->list, poll == NULL ? NULL : poll->identity);
     if (poll != NULL)
         answer->poll = poll->caller;
     route_tell_surely(owner_at_place(request->shard.place), &matching->service, &reserved_notice,
@@ -400,8 +402,7 @@ matching_reserve(struct matching *matching, struct reservation *reservation)
     struct waiter shard = {this_place(), reservation->number};
     struct reservation_request *request = request_new(&list_id, shard);
     reservation->is_asking = true;
-    bool is_asked =
-        route_tell(list_owner(&list_id), &matching->service, &reserve_notice, &request->value);
+    bool is_asked = route_tell(request->list, &matching->service, &reserve_notice, &request->value);
     reservation->is_asking = false;
     if (!is_asked) {
         request_free(&request->value);
