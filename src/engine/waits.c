@@ -46,7 +46,7 @@ waits_free(struct engine *engine)
 static struct waits *
 waits_here(struct engine *engine)
 {
-    return &engine->waits[route_place_of(route_here())];
+    return &engine->waits[route_place_here()];
 }
 
 /* --- at the shard --------------------------------------------------------------------------------
@@ -170,7 +170,7 @@ static bool
 ask(struct run_waiter *wait)
 {
     struct wait_value *asked = wait_value_new(&wait->what);
-    asked->place = route_place_of(route_here());
+    asked->place = route_place_here();
     asked->number = wait->number;
     asked->shard = (uint32_t)owner_of(wait).number;
     if (route_tell(owner_of(wait), &wait->engine->service, &wait_notice, &asked->value))

@@ -39,9 +39,9 @@ loop_post_answers(struct loop *to, struct list *messages)
 }
 
 enum crossing
-loop_crossing(bool may_be_lost, bool may_come_twice)
+loop_crossing_now(struct loop *self, bool may_be_lost, bool may_come_twice)
 {
-    return platform_crossing(loop_self(), may_be_lost, may_come_twice);
+    return platform_crossing(self, may_be_lost, may_come_twice);
 }
 
 struct pending_call {
@@ -153,7 +153,7 @@ loop_call(struct loop *to, void (*function)(void *argument), void *argument, str
 {
     if (try_call(to, function, argument))
         return NULL;
-    return error_new(arena, ERR_BUSY, "the mailbox of loop %u is full", to->index);
+    return error_new(arena, ERR_BUSY, "the mailbox of loop %u is full", to->head.index);
 }
 
 void

@@ -42,23 +42,12 @@ loop_is_here(void)
     return current_loop != NULL;
 }
 
-unsigned
-loop_count(void)
-{
-    return platform_loop_count(loop_self()->platform);
-}
-
 struct loop *
 loop_at(unsigned index)
 {
-    check(index < loop_count());
-    return platform_loop_at(loop_self()->platform, index);
-}
-
-unsigned
-loop_index(const struct loop *loop)
-{
-    return loop->index;
+    const struct loop *self = loop_self();
+    check(index < self->head.count);
+    return platform_loop_at(self->platform, index);
 }
 
 void
@@ -72,7 +61,8 @@ probe(const char *name)
 void
 core_loop_init(struct loop *loop, struct platform *platform, unsigned index)
 {
-    *loop = (struct loop){.index = index, .platform = platform};
+    struct loop_head head = {index, platform_loop_count(platform), platform_is_plain(platform)};
+    *loop = (struct loop){.head = head, .platform = platform};
     list_init(&loop->runnable);
     list_init(&loop->yielded);
     list_init(&loop->deferred);
@@ -86,7 +76,7 @@ core_loop_free(struct loop *loop)
     if (loop->fiber_count != 0)
         core_loop_dump(loop);
     check_that(loop->fiber_count == 0, "%zu fibers still live on loop %u", loop->fiber_count,
-               loop->index);
+               loop->head.index);
     priority_free(&loop->timers);
     stack_drop_spare(loop);
 }
@@ -117,7 +107,7 @@ core_loop_dump(const struct loop *loop)
     static const char *const words[] = {"runnable", "running", "waiting", "ended"};
     list_each(node, &loop->fibers) {
         const struct fiber *fiber = list_entry(node, struct fiber, node);
-        fprintf(stderr, "loop %u: fiber %s (%llu) is %s%s%s\n", loop->index, fiber->name,
+        fprintf(stderr, "loop %u: fiber %s (%llu) is %s%s%s\n", loop->head.index, fiber->name,
                 (unsigned long long)fiber->number, words[fiber->state],
                 fiber->is_cancelled ? ", cancelled" : "",
                 fiber->is_uncancellable ? ", cannot be cancelled now" : "");

@@ -20,7 +20,7 @@
 #include "fiber/timer.h"
 
 struct loop {
-    unsigned index;
+    struct loop_head head;
     struct platform *platform; /* the process it belongs to; each platform defines its own struct */
     struct list runnable;      /* fibers, in order */
     struct list yielded;       /* fibers that are runnable again in the next tick */
@@ -44,6 +44,8 @@ struct loop {
         void *thread;
     } own_stack;
 };
+
+_Static_assert(offsetof(struct loop, head) == 0, "loop_head finds it at the beginning");
 
 enum fiber_state { FIBER_RUNNABLE, FIBER_RUNNING, FIBER_WAITING, FIBER_ENDED };
 
@@ -130,6 +132,8 @@ void platform_clock_skip(struct loop *loop, int64_t nanoseconds);
 void platform_entropy(struct loop *loop, void *bytes, size_t count);
 struct loop *platform_loop_at(struct platform *platform, unsigned index);
 unsigned platform_loop_count(const struct platform *platform);
+/* Does loop_crossing say CROSSING_WHOLE, whatever is asked? */
+bool platform_is_plain(const struct platform *platform);
 /* See loop_crossing. */
 enum crossing platform_crossing(struct loop *loop, bool may_be_lost, bool may_come_twice);
 /* Puts a message into the mailbox of `to`; `is_bounded` obeys LOOP_MAILBOX_MAX (false: full). Any

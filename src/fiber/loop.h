@@ -19,14 +19,33 @@
 
 struct loop;
 
+/* The beginning of each loop: what stays the same for its life. */
+struct loop_head {
+    unsigned index, count; /* of the loops of this process */
+    bool is_plain;         /* every message of it crosses as it is (loop_crossing) */
+};
+static inline const struct loop_head *
+loop_head(const struct loop *loop)
+{
+    return (const struct loop_head *)loop;
+}
+
 /* The loop that runs this code. */
 struct loop *loop_self(void);
 /* Is this code on a loop at all? */
 bool loop_is_here(void);
 /* Loops of this process, 0 .. loop_count() - 1. */
-unsigned loop_count(void);
+static inline unsigned
+loop_count(void)
+{
+    return loop_head(loop_self())->count;
+}
 struct loop *loop_at(unsigned index);
-unsigned loop_index(const struct loop *loop);
+static inline unsigned
+loop_index(const struct loop *loop)
+{
+    return loop_head(loop)->index;
+}
 
 /* Work for the end of this tick, after all runnable fibers ran: e.g. writing what several replies
  * left in a buffer. Intrusive; deferring twice in one tick runs once. Not for yielding. */
@@ -68,8 +87,14 @@ enum crossing {
     CROSSING_LOST,  /* the same, and nobody hears of it */
     CROSSING_TWICE, /* the same, and it comes again */
 };
-/* Lost and twice only where the value may be. On a loop; no yield. */
-enum crossing loop_crossing(bool may_be_lost, bool may_come_twice);
+enum crossing loop_crossing_now(struct loop *self, bool may_be_lost, bool may_come_twice);
+/* Of the loop that runs this code. Lost and twice only where the value may be. No yield. */
+static inline enum crossing
+loop_crossing(struct loop *self, bool may_be_lost, bool may_come_twice)
+{
+    return loop_head(self)->is_plain ? CROSSING_WHOLE
+                                     : loop_crossing_now(self, may_be_lost, may_come_twice);
+}
 
 /* Runs function(argument) as a fiber on another loop and waits until it has returned. Yields. The
  * other fiber inherits this one's deadline; cancelling this one cancels the other, and then still

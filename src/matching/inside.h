@@ -141,6 +141,7 @@ struct task_list {
 /* The lists of one loop. */
 struct loop_lists {
     struct matching *matching;
+    unsigned place;
     struct map *lists;
     struct map
         *partition_groups; /* root's key → struct partition_group: lists of several partitions */

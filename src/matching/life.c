@@ -36,6 +36,7 @@ matching_new(const struct matching_options *options)
     for (unsigned i = 0; i < loops; i++) {
         struct loop_lists *loop_lists = &matching->per_loop[i];
         loop_lists->matching = matching;
+        loop_lists->place = i;
         loop_lists->lists = map_new();
         loop_lists->partition_groups = map_new();
         loop_lists->scratch = arena_new(1024);

@@ -40,13 +40,13 @@ task_find_partition(struct task *task, struct arena *arena)
 struct loop_lists *
 loop_lists_here(struct matching *matching)
 {
-    return &matching->per_loop[route_here().number];
+    return &matching->per_loop[route_place_here()];
 }
 
 bool
 loop_lists_are_here(const struct loop_lists *loop_lists)
 {
-    return loop_lists == loop_lists_here(loop_lists->matching);
+    return loop_lists->place == route_place_here();
 }
 
 void

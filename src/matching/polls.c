@@ -143,7 +143,7 @@ matching_poll(struct matching *matching, struct poll *poll)
     poll->is_recalled = false;
     poll_enter(&loop_lists->polls, poll, give_up_time(loop_lists, poll));
     struct list_id list_id = {poll->domain_id, poll->type, poll->list, poll->partition};
-    struct waiter caller = {(unsigned)route_here().number, poll->number};
+    struct waiter caller = {route_place_here(), poll->number};
     struct waiting_poll *waiting_poll = waiting_poll_new(poll, &list_id, caller);
     if (!waiting_poll_send(matching, waiting_poll))
         waiting_poll_send_back(matching, waiting_poll, POLL_FAILED);

@@ -74,7 +74,7 @@ serve_by_bytes(void *argument)
     struct asking *asking = argument;
     const struct route_question *question = asking->question;
     struct slice request = message_encode(asking->arena, asking->request);
-    enum crossing crossing = loop_crossing(true, question->may_come_twice);
+    enum crossing crossing = loop_crossing(loop_self(), true, question->may_come_twice);
     bool is_error;
     struct slice answer = serve_bytes(asking, request, &is_error, asking->arena);
     if (crossing == CROSSING_TWICE)
@@ -101,9 +101,11 @@ route_ask(struct owner owner, struct route_service *service, const struct route_
 {
     check(((const ProtobufCMessage *)request)->descriptor == question->request);
     check(((const ProtobufCMessage *)answer)->descriptor == question->answer);
+    struct loop *self = loop_self(), *loop = route_loop_of(owner, self);
+    bool is_whole = loop_crossing(self, false, false) == CROSSING_WHOLE;
+    if (is_whole && loop == self)
+        return question->serve(service->context, owner, request, arena, answer);
     struct asking asking = {owner, service, question, request, arena, answer, NULL};
-    bool is_whole = loop_crossing(false, false) == CROSSING_WHOLE;
-    struct error *err =
-        loop_call(route_loop_of(owner), is_whole ? serve : serve_by_bytes, &asking, arena);
+    struct error *err = loop_call(loop, is_whole ? serve : serve_by_bytes, &asking, arena);
     return err != NULL ? err : asking.err;
 }

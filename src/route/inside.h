@@ -5,7 +5,7 @@
 #include "fiber/loop.h"
 #include "route/owner.h"
 
-/* Where the owner lives. */
-struct loop *route_loop_of(struct owner owner);
+/* Where the owner lives, as seen from this loop. */
+struct loop *route_loop_of(struct owner owner, struct loop *self);
 
 #endif

@@ -6,5 +6,5 @@
 void
 route_within_process(struct owner owner, void (*function)(void *argument), void *argument)
 {
-    loop_call_surely(route_loop_of(owner), function, argument);
+    loop_call_surely(route_loop_of(owner, loop_self()), function, argument);
 }

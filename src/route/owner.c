@@ -19,40 +19,32 @@ route_list_hash(struct slice domain_id, struct slice name, unsigned type, unsign
     return (map_hash(name) ^ map_hash(domain_id) * 31) + type + partition;
 }
 
-unsigned
-route_place_count(void)
+/* A division takes as long as all the rest: there are as many places as a power of two, mostly. */
+static unsigned
+place_among(unsigned count, struct owner owner)
 {
-    return loop_count();
+    check(owner.kind != OWNER_PLACE || owner.number < count);
+    check(owner.kind != OWNER_OF_DOMAINS || owner.number == 0);
+    bool is_power = (count & (count - 1)) == 0;
+    return (unsigned)(is_power ? owner.number & (count - 1) : owner.number % count);
 }
 
 unsigned
 route_place_of(struct owner owner)
 {
-    check(owner.kind != OWNER_PLACE || owner.number < loop_count());
-    check(owner.kind != OWNER_OF_DOMAINS || owner.number == 0);
-    return (unsigned)(owner.number % loop_count());
+    return place_among(loop_count(), owner);
 }
 
 struct loop *
-route_loop_of(struct owner owner)
+route_loop_of(struct owner owner, struct loop *self)
 {
-    return loop_at(route_place_of(owner));
-}
-
-unsigned
-route_place_here(void)
-{
-    return loop_index(loop_self());
-}
-
-struct owner
-route_here(void)
-{
-    return owner_at_place(loop_index(loop_self()));
+    unsigned place = place_among(loop_head(self)->count, owner);
+    return place == loop_index(self) ? self : loop_at(place);
 }
 
 bool
 route_is_here(struct owner owner)
 {
-    return route_place_of(owner) == loop_index(loop_self());
+    const struct loop *self = loop_self();
+    return place_among(loop_head(self)->count, owner) == loop_index(self);
 }

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "base/slice.h"
+#include "fiber/loop.h"
 
 enum owner_kind {
     OWNER_OF_SHARD,   /* number: of the shard */
@@ -42,19 +43,31 @@ owner_of_domains(void)
     return (struct owner){OWNER_OF_DOMAINS, 0};
 }
 
-/* The place that this code runs at, for those who answer later. */
-struct owner route_here(void);
 /* Does the owner live where this code runs? Then what it owns may be touched. */
 bool route_is_here(struct owner owner);
 /* Places of this process, and a number below that for each owner: for those who keep something for
  * each place, or ask many owners and go to each place once. */
-unsigned route_place_count(void);
-unsigned route_place_here(void);
+static inline unsigned
+route_place_count(void)
+{
+    return loop_count();
+}
+static inline unsigned
+route_place_here(void)
+{
+    return loop_index(loop_self());
+}
 unsigned route_place_of(struct owner owner);
 static inline struct owner
 owner_at_place(unsigned place)
 {
     return (struct owner){OWNER_PLACE, place};
+}
+/* The place that this code runs at, for those who answer later. */
+static inline struct owner
+route_here(void)
+{
+    return owner_at_place(route_place_here());
 }
 
 /* The shard of a workflow id: its FarmHash fingerprint modulo the number of shards, as every
@@ -68,8 +81,10 @@ uint64_t route_list_hash(struct slice domain_id, struct slice name, unsigned typ
 
 /* What owners of one kind in this process are reached by: the engine, matching, the domains. */
 struct route_service {
-    void *context;            /* what serves questions and takes values */
+    void *context; /* what serves questions and takes values */
+    char apart[64];
     atomic_size_t on_the_way; /* values that were sent and not taken: none may be left at its end */
+    char apart_too[64];       /* all write it: what is only read lies on no cache line with it */
 };
 
 #endif

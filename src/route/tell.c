@@ -17,16 +17,9 @@ deliver(struct loop_message *message)
 enum urgency { MAY_BE_REFUSED, NEVER_REFUSED, NEVER_AT_ONCE };
 
 static bool
-send_value(struct owner owner, struct route_service *service, const struct route_notice *notice,
-           struct route_value *value, enum urgency urgency)
+post(struct loop *loop, struct route_service *service, struct route_value *value,
+     enum urgency urgency)
 {
-    value->notice = notice;
-    value->service = service;
-    struct loop *loop = route_loop_of(owner);
-    if (loop == loop_self() && urgency != NEVER_AT_ONCE) {
-        notice->take(service->context, value);
-        return true;
-    }
     value->message.deliver = deliver;
     atomic_fetch_add(&service->on_the_way, 1);
     if (urgency != MAY_BE_REFUSED)
@@ -35,6 +28,19 @@ send_value(struct owner owner, struct route_service *service, const struct route
         atomic_fetch_sub(&service->on_the_way, 1);
         return false;
     }
+    return true;
+}
+
+static inline bool
+send_value(struct owner owner, struct route_service *service, const struct route_notice *notice,
+           struct route_value *value, enum urgency urgency)
+{
+    struct loop *self = loop_self(), *loop = route_loop_of(owner, self);
+    value->notice = notice;
+    value->service = service;
+    if (loop != self || urgency == NEVER_AT_ONCE)
+        return post(loop, service, value, urgency);
+    notice->take(service->context, value);
     return true;
 }
 
@@ -59,11 +65,12 @@ send_bytes(struct owner owner, struct route_service *service, const struct route
     return true;
 }
 
-static bool
+static inline bool
 tell(struct owner owner, struct route_service *service, const struct route_notice *notice,
      struct route_value *value, enum urgency urgency)
 {
-    enum crossing crossing = loop_crossing(notice->may_be_lost, notice->may_come_twice);
+    enum crossing crossing =
+        loop_crossing(loop_self(), notice->may_be_lost, notice->may_come_twice);
     if (crossing == CROSSING_WHOLE)
         return send_value(owner, service, notice, value, urgency);
     return send_bytes(owner, service, notice, value, urgency, crossing);

@@ -12,7 +12,7 @@
 struct api_loop *
 api_here(struct api *api)
 {
-    unsigned index = route_place_of(route_here());
+    unsigned index = route_place_here();
     check(index < api->loop_count);
     return &api->loops[index];
 }

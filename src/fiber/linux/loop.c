@@ -73,7 +73,7 @@ linux_loop_close(struct linux_loop *loop)
 {
     check_that(loop->open_handles == 0,
                "%zu sockets, listeners or watches of loop %u are still open", loop->open_handles,
-               loop->loop.index);
+               loop->loop.head.index);
     uv_close((uv_handle_t *)&loop->awakener, NULL);
     close(loop->awakener_descriptor);
     uv_close((uv_handle_t *)&loop->poll_timer, NULL);
@@ -177,6 +177,12 @@ platform_trace(struct loop *loop, const char *what, uint64_t number)
 void
 platform_probe(struct loop *loop, const char *name)
 {
+}
+
+bool
+platform_is_plain(const struct platform *platform)
+{
+    return true;
 }
 
 enum crossing

@@ -49,7 +49,7 @@ announce(struct linux_loop *loop)
         return;
     }
     struct linux_loop *sender = linux_loop_self();
-    sender->has_posted = sender->posted_to[loop->loop.index] = true;
+    sender->has_posted = sender->posted_to[loop->loop.head.index] = true;
 }
 
 bool

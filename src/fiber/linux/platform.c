@@ -27,7 +27,7 @@ run_thread(void *argument)
 {
     struct linux_loop *loop = argument;
     char name[16];
-    snprintf(name, sizeof name, "loop-%u", loop->loop.index);
+    snprintf(name, sizeof name, "loop-%u", loop->loop.head.index);
     pthread_setname_np(pthread_self(), name);
     linux_loop_run(loop);
     return NULL;

@@ -51,7 +51,7 @@ linux_loop_stop_step(struct linux_loop *loop)
         if (loop->loop.now - loop->stopping_since > STOPPING_MAX) {
             core_loop_dump(&loop->loop);
             check_that(false, "%zu fibers of loop %u do not end", loop->loop.fiber_count,
-                       loop->loop.index);
+                       loop->loop.head.index);
         }
         return;
     }
@@ -130,7 +130,7 @@ linux_on_hangup(void (*hangup)(void *context), void *context)
 {
     struct linux_loop *loop = linux_loop_self();
     struct platform *platform = loop->platform;
-    check_that(loop->loop.index == 0, "signals are received on loop 0");
+    check_that(loop->loop.head.index == 0, "signals are received on loop 0");
     platform->hangup = hangup;
     platform->hangup_context = context;
     int failed = hangup == NULL ? uv_signal_stop(&platform->hangup_signal)
@@ -142,7 +142,7 @@ void
 platform_on_stop(void (*stop)(void *context), void *context)
 {
     struct linux_loop *loop = linux_loop_self();
-    check_that(loop->loop.index == 0, "signals are received on loop 0");
+    check_that(loop->loop.head.index == 0, "signals are received on loop 0");
     loop->platform->stop = stop;
     loop->platform->stop_context = context;
     if (stop != NULL && loop->platform->is_stop_pending)

@@ -18,7 +18,7 @@ job_wait(struct job *job, enum step_kind kind, uint64_t number, int64_t delay,
     struct sim_loop *loop = sim_loop_self();
     struct world *world = loop->host->world;
     event_init(&job->event, kind, loop->host, fire);
-    job->event.loop = loop->loop.index;
+    job->event.loop = loop->loop.head.index;
     job->event.number = number;
     job->loop = loop;
     job->fiber = fiber_self();

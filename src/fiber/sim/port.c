@@ -90,7 +90,7 @@ void
 platform_trace(struct loop *loop, const char *what, uint64_t number)
 {
     struct host *host = loop->platform->host;
-    world_trace(host->world, host, loop->index, STEP_NOTE, what, number);
+    world_trace(host->world, host, loop->head.index, STEP_NOTE, what, number);
 }
 
 void
@@ -101,13 +101,17 @@ platform_probe(struct loop *loop, const char *name)
         world_probe(host->world, name);
 }
 
+bool
+platform_is_plain(const struct platform *platform)
+{
+    return platform->host->world->options.messages == MESSAGES_WHOLE;
+}
+
 /* One value in 256 is lost, one in 64 comes twice. */
 enum crossing
 platform_crossing(struct loop *loop, bool may_be_lost, bool may_come_twice)
 {
     struct world *world = loop->platform->host->world;
-    if (world->options.messages == MESSAGES_WHOLE)
-        return CROSSING_WHOLE;
     uint64_t drawn = random_below(&world->crossings, 256);
     if (world->options.messages == MESSAGES_FAIL && may_be_lost && drawn == 0) {
         platform_probe(loop, "message_lost");

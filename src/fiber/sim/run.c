@@ -126,7 +126,7 @@ sim_loop_clear(struct sim_loop *loop)
         list_init(&channel->messages);
         channel->message_count = 0;
     }
-    core_loop_init(&loop->loop, &loop->host->platform, loop->loop.index);
+    core_loop_init(&loop->loop, &loop->host->platform, loop->loop.head.index);
     loop->loop.now = world->now;
 }
 
@@ -172,7 +172,7 @@ sim_loop_step(struct sim_loop *loop)
     struct host *host = loop->host;
     struct world *world = host->world;
     ready_remove(loop);
-    world_trace(world, host, loop->loop.index, STEP_TICK, NULL, loop->loop.switches);
+    world_trace(world, host, loop->loop.head.index, STEP_TICK, NULL, loop->loop.switches);
     struct surroundings before = sim_enter(loop);
     deliver_messages(loop);
     core_loop_tick(&loop->loop, world->now);
@@ -243,7 +243,7 @@ platform_post(struct loop *to, struct loop_message *message, bool is_bounded)
     if (is_bounded && receiver->message_count >= LOOP_MAILBOX_MAX)
         return false;
     struct channel *channel =
-        &receiver->channels[sender == NULL ? host->loop_count : sender->index];
+        &receiver->channels[sender == NULL ? host->loop_count : sender->head.index];
     list_push_back(&channel->messages, &message->node);
     channel->message_count++;
     receiver->message_count++;

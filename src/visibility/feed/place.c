@@ -15,7 +15,7 @@
 static struct feed_place *
 place_here(struct feeder *feeder)
 {
-    return &feeder->places[route_here().number];
+    return &feeder->places[route_place_here()];
 }
 
 static void
