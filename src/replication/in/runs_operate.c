@@ -161,6 +161,9 @@ serve_list(void *context, struct owner owner, const void *request, struct arena 
 
 /* --- asking ---- */
 
+/* Lost: who asked does it again. Twice: what is applied or fetched again is known; peers.push asks
+ * the other cluster once more, which fetches again and finds it known; peers.list only reads. */
+
 static const struct route_question apply_question = {
     .name = "peers.apply",
     .request = INTERNAL_TYPE(peer_apply),
