@@ -31,6 +31,7 @@
 #define TRIM_INTERVAL NS_PER_S
 #define RETRY_DELAY   (100 * NS_PER_MS)
 #define PAGE_ROWS     200
+#define DOUBTS_MAX    3
 #define STALL_DELAY   (5 * NS_PER_S) /* visibility is fed, or says that it cannot be, much sooner */
 
 void
@@ -215,7 +216,10 @@ visibility_hand_over(struct tenure *tenure, struct visibility_update *update)
     update->after = visibility_feed->given;
     if (!port->give(port->context, update))
         return false;
+    if (visibility_feed->fed >= visibility_feed->given)
+        visibility_feed->heard = clock_monotonic(); /* this one waits from now on */
     visibility_feed->given = row;
+    visibility_feed->handed = row > visibility_feed->handed ? row : visibility_feed->handed;
     watch_for_stall(visibility_feed);
     return true;
 }
@@ -287,6 +291,9 @@ note_stored(struct visibility_feed *visibility_feed, uint64_t fed, uint64_t safe
     if (fed > visibility_feed->fed) {
         visibility_feed->fed = fed;
         visibility_feed->heard = clock_monotonic();
+        visibility_feed->is_stalled = false;
+        if (fed < visibility_feed->given)
+            watch_for_stall(visibility_feed);
     }
     visibility_feed->safe = safe > visibility_feed->safe ? safe : visibility_feed->safe;
     if (visibility_feed->unread_from != 0 && visibility_feed->safe >= visibility_feed->unread_from)
@@ -396,6 +403,16 @@ begin_again(struct tenure *tenure)
         visibility_leave_from(tenure, level + 1);
 }
 
+/* Visibility lacks rows that are gone. But they were handed over by this tenure, a rebuild of many
+ * runs among them: only after a while they count as lost. */
+static bool
+may_come_yet(const struct visibility_feed *visibility_feed, const struct visible_level *level)
+{
+    return level->newest < visibility_feed->trimmed &&
+           visibility_feed->handed >= visibility_feed->trimmed &&
+           visibility_feed->doubts < DOUBTS_MAX;
+}
+
 /* Finds out what visibility has. Yields. */
 static struct error *
 begin(struct tenure *tenure, struct arena *arena)
@@ -407,12 +424,17 @@ begin(struct tenure *tenure, struct arena *arena)
     struct error *err = port->level(port->context, tenure->shard->options.number, arena, &level);
     if (err != NULL || tenure->is_over)
         return err;
+    if (may_come_yet(visibility_feed, &level)) {
+        visibility_feed->doubts++;
+        return error_new(arena, ERR_BUSY, "what was handed over is on its way to visibility");
+    }
     visibility_feed->is_begun = true;
+    visibility_feed->doubts = 0;
     /* If visibility has numbers of ours that we did not hand over, it has them from an owner that
      * overtook us. If nobody can, the store is a copy from before: it shows a time that has not
      * been. */
     uint64_t own = (tenure->range_first << RANGE_BITS) + 1;
-    own = own <= visibility_feed->given ? visibility_feed->given + 1 : own;
+    own = own <= visibility_feed->handed ? visibility_feed->handed + 1 : own;
     bool is_ahead = level.newest >= own && tenure->shard->options.is_alone;
     if (level.newest < visibility_feed->trimmed || visibility_feed->is_without || is_ahead) {
         visibility_feed->rebuilds_wanted++;

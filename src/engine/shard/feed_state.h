@@ -18,10 +18,12 @@ struct visibility_feed {
     ticket_t unread_ticket; /* of the newest step that left rows there */
     bool is_begun;          /* it is known what visibility has */
     uint64_t given;         /* newest row that was handed over, or that visibility had before */
+    uint64_t handed;        /* newest row that this tenure handed over */
     uint64_t fed, safe;     /* shard_visibility_stored */
     struct timer stall;     /* pending while something is handed over and not fed */
     int64_t heard;          /* monotonic: when `fed` rose last, or the timer was started */
     bool is_stalled;        /* nothing was heard for long: something may have got lost */
+    unsigned doubts;        /* how often it seemed to lack what was handed over */
     uint64_t trimmed;       /* rows up to this are gone; the shard record says so */
     bool is_without;        /* older versions wrote no rows: visibility lacks runs */
     int64_t trim_time;      /* monotonic: not before */

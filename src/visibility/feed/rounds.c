@@ -189,6 +189,7 @@ feed_all(struct feeder *feeder)
     for (drop_done(feeder); err == NULL && !list_is_empty(&feeder->waiting);) {
         struct arena *arena = arena_new(0);
         err = feed_some(feeder, arena);
+        report(feeder); /* a round may be long; who hears nothing takes it for lost */
         if (err != NULL) {
             probe("visibility_not_fed");
             log_warn(feeder->options.log, "Visibility could not be written; will retry.",
