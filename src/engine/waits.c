@@ -183,7 +183,9 @@ static void
 renew(struct timer *timer)
 {
     struct run_waiter *wait = container_of(timer, struct run_waiter, renewal);
-    if (!ask(wait))
+    if (ask(wait))
+        wait->is_renewed = true;
+    else
         probe("wait_not_renewed"); /* the next time */
     timer_start(&wait->renewal, clock_monotonic() + RENEWAL);
 }
@@ -199,11 +201,22 @@ end_here(struct run_waiter *wait)
 }
 
 static void
+tell_stop(const struct run_waiter *wait)
+{
+    struct wait_stop_value *stop = memory_zalloc(1, sizeof *stop);
+    stop->number = wait->number;
+    stop->shard = (uint32_t)owner_of(wait).number;
+    route_tell_surely(owner_of(wait), &wait->engine->service, &wait_stop_notice, &stop->value);
+}
+
+static void
 take_end(void *context, struct route_value *value)
 {
     struct wait_end_value *ended = container_of(value, struct wait_end_value, value);
     struct run_waiter *wait = map64_get(waits_here(context)->asked, ended->number);
     if (wait != NULL) {
+        if (wait->is_renewed) /* a renewal may have crossed the end, and begun it once more */
+            tell_stop(wait);
         end_here(wait);
         wait->ended(wait, ended->end, ended->result);
     }
@@ -224,6 +237,7 @@ engine_wait_begin(struct run_waiter *wait, const struct run_wait_for *what)
     struct waits *waits = waits_here(wait->engine);
     check(wait->number == 0 && what->key.run_id[0] != '\0');
     wait->what = *what;
+    wait->is_renewed = false;
     wait->number = ++waits->number;
     if (wait->number == 0)
         wait->number = ++waits->number;
@@ -241,10 +255,7 @@ engine_wait_stop(struct run_waiter *wait)
 {
     if (wait->number == 0)
         return;
-    struct wait_stop_value *stop = memory_zalloc(1, sizeof *stop);
-    stop->number = wait->number;
-    stop->shard = (uint32_t)owner_of(wait).number;
-    route_tell_surely(owner_of(wait), &wait->engine->service, &wait_stop_notice, &stop->value);
+    tell_stop(wait);
     end_here(wait);
 }
 

@@ -36,6 +36,7 @@ struct run_waiter {
     struct engine *engine;
     struct run_wait_for what;
     uint64_t number; /* 0: it does not wait */
+    bool is_renewed; /* it was asked for more than once */
     struct timer renewal;
 };
 

@@ -31,7 +31,7 @@ grant(struct task_list *list, struct waiter shard)
     poll->is_parked = false;
     poll->reserved_by = shard;
     list_push_back(&list->loop_lists->reserved, &poll->node);
-    timer_start(&poll->timer, clock_monotonic() + RESERVED_MAX);
+    timer_start(&poll->timer, poll->expiry + RESERVED_MAX);
     list->users++;
     list->used = clock_monotonic();
     task_load_note(&list->task_load, list->used);

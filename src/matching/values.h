@@ -29,7 +29,7 @@
 #define POLL_SWEEP       (5 * NS_PER_S)  /* how often a place looks for such polls */
 #define DRAIN_GRACE      (5 * NS_PER_S)  /* the same, when the server drains */
 #define RESERVE_PATIENCE NS_PER_S        /* of a shard, for the answer of a list */
-#define RESERVED_MAX     (30 * NS_PER_S) /* then the list takes its poll back */
+#define RESERVED_MAX     (30 * NS_PER_S) /* after its expiry the list takes its poll back */
 
 /* Numbers stay (ListOffer). */
 enum offer_action {

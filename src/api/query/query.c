@@ -82,7 +82,7 @@ querier_answer(struct querier *querier, const API(WorkflowQueryResult) *result)
         return;
     API(QueryWorkflowResponse) *response = (API(QueryWorkflowResponse) *)parked->call->response;
     if (result->result_type == API_VALUE(QUERY_RESULT_TYPE__QUERY_RESULT_TYPE_FAILED))
-        err = error_new(parked->arena, ERR_QUERY_FAILED, "%s", result->error_message);
+        err = error_new(parked->call->arena, ERR_QUERY_FAILED, "%s", result->error_message);
     else
         response->query_result = result->answer;
     parked_answer(parked, err);

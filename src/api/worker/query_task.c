@@ -53,7 +53,7 @@ serve_find(void *context, struct owner owner, const void *asked, struct arena *a
 static void
 end_querier(struct querier *querier, const INTERNAL(EndQuery) * request)
 {
-    struct arena *arena = querier->parked.arena;
+    struct arena *arena = querier->parked.call->arena; /* its fiber may use the other one now */
     struct caller worker = {.name = request->worker_name,
                             .feature_version = request->worker_feature_version,
                             .library_version = request->worker_library_version};
