@@ -108,8 +108,8 @@ is_alone(const struct server *server)
 static struct error *
 open_domains(struct server *server, const struct archive_settings settings[2], struct arena *arena)
 {
-    bool is_catching_up =
-        store_is_restored(server->options.store) && cluster_group_has_peers(server->group);
+    bool is_catching_up = store_memory(server->options.store) != STORE_WHOLE &&
+                          cluster_group_has_peers(server->group);
     if (is_catching_up)
         log_warn(server->options.log, "This cluster was restored from a backup; global domains "
                                       "cannot be changed here until it has caught up with its "
@@ -525,11 +525,11 @@ static void
 note_caught_up(void *context)
 {
     struct server *server = context;
-    check(store_is_restored(server->options.store) && loop_index(loop_self()) == 0);
+    check(store_memory(server->options.store) != STORE_WHOLE && loop_index(loop_self()) == 0);
     domains_set_caught_up(server->domains);
     log_info(server->options.log, "This restored cluster has caught up with its group.");
     scoped(arena_drop) struct arena *arena = arena_new(0);
-    struct error *err = store_set_caught_up(server->options.store, arena);
+    struct error *err = store_set_whole(server->options.store, arena);
     if (err != NULL)
         log_warn(server->options.log, "Cannot record that the restored store has caught up.",
                  log_error(err));
@@ -546,7 +546,7 @@ follow_group(struct server *server)
         .tokens = credentials_tokens(server->credentials),
         .log = options->log,
         .metrics = options->metrics,
-        .caught_up = store_is_restored(options->store) ? note_caught_up : NULL,
+        .caught_up = store_memory(options->store) != STORE_WHOLE ? note_caught_up : NULL,
         .context = server,
     });
     server->runs_in = runs_in_start(&(struct runs_in_options){
@@ -560,7 +560,7 @@ follow_group(struct server *server)
         .metrics = options->metrics,
     });
     replication_set_runs(server->replication, server->runs_in);
-    if (store_is_restored(options->store) && !cluster_group_has_peers(server->group))
+    if (store_memory(options->store) != STORE_WHOLE && !cluster_group_has_peers(server->group))
         note_caught_up(server);
     atomic_store(&server->watchers,
                  watchers_start(&(struct watchers_options){.domains = server->domains,

@@ -37,15 +37,14 @@ store_damage(const struct store *store, struct arena *arena)
     return admin_of(store)->damage == NULL ? NULL : admin_of(store)->damage(store, arena);
 }
 
-bool
-store_is_restored(const struct store *store)
+enum store_memory
+store_memory(const struct store *store)
 {
-    return admin_of(store)->is_restored != NULL && admin_of(store)->is_restored(store);
+    return admin_of(store)->memory == NULL ? STORE_WHOLE : admin_of(store)->memory(store);
 }
 
 struct error *
-store_set_caught_up(struct store *store, struct arena *arena)
+store_set_whole(struct store *store, struct arena *arena)
 {
-    return admin_of(store)->set_caught_up == NULL ? NULL
-                                                  : admin_of(store)->set_caught_up(store, arena);
+    return admin_of(store)->set_whole == NULL ? NULL : admin_of(store)->set_whole(store, arena);
 }

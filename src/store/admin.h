@@ -19,11 +19,17 @@ must_use struct error *store_backup(struct store *store, const char *folder, str
 /* What is known to be damaged and cannot be read, in one sentence; NULL: nothing is known. Never
  * yields; any thread. */
 const char *store_damage(const struct store *store, struct arena *arena);
-/* Does it come from a backup, and has not caught up with its group since? Never yields. */
-bool store_is_restored(const struct store *store);
-/* It has caught up: forgets the mark, durably. Yields. Errors: ERR_UNAVAILABLE, ERR_IO (the mark
- * stays). */
-must_use struct error *store_set_caught_up(struct store *store, struct arena *arena);
+/* Does it have all that was ever acknowledged with it? If not, it has to be asked of other clusters
+ * before anything is decided. Durable until store_set_whole. Never yields. */
+enum store_memory {
+    STORE_WHOLE,
+    STORE_RESTORED, /* comes from a backup */
+    STORE_COPIED,   /* does not lie where it was written: an old copy, perhaps */
+};
+enum store_memory store_memory(const struct store *store);
+/* What it lost was read from the others, as far as they have it: forgets the mark, durably. Yields.
+ * Errors: ERR_UNAVAILABLE, ERR_IO (the mark stays). */
+must_use struct error *store_set_whole(struct store *store, struct arena *arena);
 
 /* --- of a store that nobody has open ---------------------------------------------------------- */
 

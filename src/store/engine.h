@@ -79,8 +79,8 @@ void commit_answer_all(struct list *commits);
 struct store_admin {
     struct error *(*backup)(struct store *store, const char *folder, struct arena *arena);
     const char *(*damage)(const struct store *store, struct arena *arena);
-    bool (*is_restored)(const struct store *store);
-    struct error *(*set_caught_up)(struct store *store, struct arena *arena);
+    enum store_memory (*memory)(const struct store *store);
+    struct error *(*set_whole)(struct store *store, struct arena *arena);
 };
 
 struct store_engine {

@@ -46,9 +46,9 @@ play_dummy(void *argument)
     EXPECT_OK(store_open(&with_dummy, "dummy", &settings, arena, &store));
     EXPECT_OK(store_guard(store, somewhere, arena, &guard));
     EXPECT(guard == 0);
-    EXPECT(store_is_alone(store) && !store_is_restored(store) &&
+    EXPECT(store_is_alone(store) && store_memory(store) == STORE_WHOLE &&
            store_damage(store, arena) == NULL);
-    EXPECT_OK(store_set_caught_up(store, arena));
+    EXPECT_OK(store_set_whole(store, arena));
     EXPECT_KIND(store_backup(store, "/nowhere", arena), ERR_BAD_REQUEST);
     memory_base_share(opened_base);
     EXPECT(!store_is_alone(store));

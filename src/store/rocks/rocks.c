@@ -22,8 +22,8 @@ is_alone(const struct store *store)
 static const struct store_admin rocks_admin = {
     .backup = rocks_backup,
     .damage = rocks_damage,
-    .is_restored = rocks_is_restored,
-    .set_caught_up = rocks_set_caught_up,
+    .memory = rocks_memory,
+    .set_whole = rocks_set_whole,
 };
 
 static const struct store_engine rocks_engine = {
@@ -408,14 +408,14 @@ rocks_stats(const struct store *store, struct rocks_stats *stats)
     };
 }
 
-bool
-rocks_is_restored(const struct store *store)
+enum store_memory
+rocks_memory(const struct store *store)
 {
-    return rocks_of(store)->folder->identity.is_restored;
+    return rocks_of(store)->folder->identity.is_restored ? STORE_RESTORED : STORE_WHOLE;
 }
 
 struct error *
-rocks_set_caught_up(struct store *store, struct arena *arena)
+rocks_set_whole(struct store *store, struct arena *arena)
 {
     struct error *err = store_enter(store, arena);
     if (err != NULL)

@@ -81,11 +81,9 @@ must_use struct error *rocks_backup(struct store *store, const char *folder, str
  * backup, or something is in the target), ERR_BUSY (a process has it), ERR_IO. */
 must_use struct error *rocks_restore(const char *backup, const char *path, struct arena *arena);
 #define ROCKS_RESTORE_LEAP (UINT64_C(1) << 20)
-/* Does the folder come from a backup, and has not caught up with its group since? */
-bool rocks_is_restored(const struct store *store);
-/* It has caught up: forgets the mark, durably. Yields. Errors: ERR_UNAVAILABLE, ERR_IO (the
- * mark stays). */
-must_use struct error *rocks_set_caught_up(struct store *store, struct arena *arena);
+/* store_memory, store_set_whole. */
+enum store_memory rocks_memory(const struct store *store);
+must_use struct error *rocks_set_whole(struct store *store, struct arena *arena);
 
 /* --- looking into a stopped folder ------------------------------------------------------------ */
 

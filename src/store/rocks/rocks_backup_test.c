@@ -26,7 +26,7 @@ ROCKS_TEST(rocks_backup, a_restored_store_has_the_backup_and_higher_guards)
     EXPECT_OK(rocks_backup(store, backup, rocks_fixture->arena));
     EXPECT_KIND(rocks_backup(store, backup, rocks_fixture->arena), ERR_BAD_REQUEST);
     rocks_fixture_put(rocks_fixture, store, PARTITION_OF_SHARD(1), ROW_RUN, 2);
-    EXPECT(!rocks_is_restored(store));
+    EXPECT(rocks_memory(store) == STORE_WHOLE);
     store_close(store);
 
     EXPECT_KIND(rocks_restore(backup, rocks_fixture->data, rocks_fixture->arena), ERR_BAD_REQUEST);
@@ -35,7 +35,7 @@ ROCKS_TEST(rocks_backup, a_restored_store_has_the_backup_and_higher_guards)
     EXPECT_OK(rocks_restore(backup, rocks_fixture->data, rocks_fixture->arena));
     store = rocks_fixture_open(rocks_fixture);
     EXPECT_EQ(rocks_fixture_count(rocks_fixture, store, PARTITION_OF_SHARD(1), ROW_RUN), 1);
-    EXPECT(rocks_is_restored(store));
+    EXPECT(rocks_memory(store) == STORE_RESTORED);
     uint64_t raised = rocks_fixture_guard(rocks_fixture, store, PARTITION_OF_SHARD(1));
     EXPECT(raised > 1000000 && raised <= (uint64_t)(clock_wall() / NS_PER_S));
     EXPECT_EQ(rocks_fixture_guard(rocks_fixture, store, PARTITION_OF_SHARD(0)),
@@ -45,12 +45,13 @@ ROCKS_TEST(rocks_backup, a_restored_store_has_the_backup_and_higher_guards)
     store_close(store);
 
     store = rocks_fixture_open(rocks_fixture);
-    EXPECT(rocks_is_restored(store)); /* until it caught up, however often it is opened */
+    EXPECT(rocks_memory(store) ==
+           STORE_RESTORED); /* until it caught up, however often it is opened */
     EXPECT_EQ(rocks_fixture_guard(rocks_fixture, store, PARTITION_OF_SHARD(1)), raised);
-    EXPECT_OK(rocks_set_caught_up(store, rocks_fixture->arena));
+    EXPECT_OK(rocks_set_whole(store, rocks_fixture->arena));
     store_close(store);
     store = rocks_fixture_open(rocks_fixture);
-    EXPECT(!rocks_is_restored(store));
+    EXPECT(rocks_memory(store) == STORE_WHOLE);
     store_close(store);
 }
 
@@ -225,7 +226,7 @@ judge_restored(struct judging *judging, struct store *store)
         done[i] = WALK_STEPS;
     EXPECT_OK(store_guard(store, PARTITION_OF_SHARD(0), crash_fixture->arena, &guard));
     const char *complaint = load_verify(store, WALK_SHARDS, done, crash_fixture->arena);
-    if (complaint == NULL && (!rocks_is_restored(store) || guard < ROCKS_RESTORE_LEAP))
+    if (complaint == NULL && (rocks_memory(store) != STORE_RESTORED || guard < ROCKS_RESTORE_LEAP))
         complaint =
             arena_format(crash_fixture->arena, "it opened as if it had never been restored");
     return complaint;
