@@ -72,6 +72,7 @@ struct memory_base {
     uint64_t landed, lost; /* in crashes */
     bool is_shared;        /* by several hosts */
     bool is_broken;
+    _Atomic(enum store_memory) past;
     struct memory_watch watch;
 };
 /* What readers see. */
@@ -96,7 +97,8 @@ bool memory_flight_show(struct memory_base *base, struct memory_handle *handle,
                         struct flight *flight, uint64_t *guard_found);
 #endif
 
-/* --- engine.c, read.c: a host's side ---------------------------------------------------------- */
+/* --- engine.c, read.c, backup.c: a host's side
+ * ---------------------------------------------------------- */
 
 enum phase { PHASE_IDLE, PHASE_WRITING, PHASE_SYNCING };
 
@@ -118,6 +120,7 @@ memory_store_of(const struct store *store)
     return container_of(store, struct memory_store, store);
 }
 
+extern const struct store_admin memory_admin;
 /* The reads of the engine's table (engine.h). */
 struct error *memory_guard(struct store *store, struct partition partition, struct arena *arena,
                            uint64_t *guard);

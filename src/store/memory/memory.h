@@ -51,6 +51,14 @@ void memory_base_watch(struct memory_base *base, struct memory_watch watch);
 void memory_base_break(struct memory_base *base);
 void memory_base_repair(struct memory_base *base);
 
+/* A backup: another base with what is durable in this one now; stores may be open on it. To be
+ * freed. */
+struct memory_base *memory_base_copy(const struct memory_base *base);
+/* Sets the base back to a copy of it, as a backup is restored into a folder: its rows are the
+ * copy's, and the guard of every shard is above all that it had. The stores on it say that they
+ * lost memory (store_memory) until store_set_whole. No store may be open on it. */
+void memory_base_restore(struct memory_base *base, const struct memory_base *copy);
+
 /* Several hosts may have it open from now on: no store on it is alone. */
 void memory_base_share(struct memory_base *base);
 
