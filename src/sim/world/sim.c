@@ -267,6 +267,8 @@ void
 sim_close(struct sim *sim)
 {
     world_free(sim->world);
+    for (unsigned i = 0; i < sim->count; i++)
+        memory_base_free(sim->hosts[i].backup);
     for (unsigned i = 0; i < (sim->is_group ? sim->count : 1); i++) {
         memory_base_free(sim->hosts[i].base);
         sim_visibility_free(sim->hosts[i].sim_visibility);
@@ -287,6 +289,22 @@ sim_host_crash(struct sim_host *host)
 {
     check(host_is_running(host->host));
     host_crash(host->host);
+}
+
+void
+sim_host_keep(struct sim_host *host)
+{
+    memory_base_free(host->backup);
+    host->backup = memory_base_copy(host->base);
+}
+
+void
+sim_host_restore(struct sim_host *host)
+{
+    check(!host_is_running(host->host) && host->backup != NULL);
+    memory_base_restore(host->base, host->backup);
+    sim_visibility_lose(host->sim_visibility);
+    world_probe(host->sim->world, "host_restored");
 }
 
 struct slice
