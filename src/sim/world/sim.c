@@ -9,6 +9,7 @@
 #include "fiber/platform.h"
 #include "server/server.h"
 #include "sim/world/domain_log.h"
+#include "sim/world/histories.h"
 
 #define START_RETRY      (500 * NS_PER_MS)
 #define REFRESH_INTERVAL NS_PER_S
@@ -296,6 +297,8 @@ sim_host_keep(struct sim_host *host)
 {
     memory_base_free(host->backup);
     host->backup = memory_base_copy(host->base);
+    if (host->sim->histories != NULL)
+        sim_histories_keep(host->sim->histories, (unsigned)(host - host->sim->hosts));
 }
 
 void
@@ -304,6 +307,8 @@ sim_host_restore(struct sim_host *host)
     check(!host_is_running(host->host) && host->backup != NULL);
     memory_base_restore(host->base, host->backup);
     sim_visibility_lose(host->sim_visibility);
+    if (host->sim->histories != NULL)
+        sim_histories_restore(host->sim->histories, (unsigned)(host - host->sim->hosts));
     world_probe(host->sim->world, "host_restored");
 }
 

@@ -38,9 +38,12 @@ struct sim_host {
     struct memory_base *backup; /* of its disk; NULL: none was made */
 };
 
+struct sim_histories; /* sim/world/histories.h */
+
 struct sim {
     struct world *world;
-    struct arena *arena; /* of the configs */
+    struct sim_histories *histories; /* what was ever written; NULL: nobody watches */
+    struct arena *arena;             /* of the configs */
     unsigned count;
     bool is_group;       /* each host is a cluster */
     const char *dynamic; /* settings of all hosts, as YAML (config/dynamic.h); NULL: defaults */

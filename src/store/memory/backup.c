@@ -65,6 +65,12 @@ memory_base_restore(struct memory_base *base, const struct memory_base *copy)
     atomic_store(&base->past, STORE_RESTORED);
 }
 
+bool
+memory_base_is_whole(const struct memory_base *base)
+{
+    return atomic_load(&base->past) == STORE_WHOLE;
+}
+
 /* ---- what operators can do with it (admin.h) ---- */
 
 static enum store_memory

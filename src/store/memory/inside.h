@@ -24,6 +24,7 @@ void memory_rows_free(struct memory_rows *rows);
 /* Replaces all of `to` by a copy of `from`. */
 void memory_rows_copy(struct memory_rows *to, const struct memory_rows *from);
 uint64_t memory_rows_guard(const struct memory_rows *rows, struct slice partition_key);
+size_t memory_rows_count(const struct memory_rows *rows, enum row_kind kind);
 /* Performs steps and sets the guard. */
 void memory_rows_apply(struct memory_rows *rows, struct slice partition_key, uint64_t guard_next,
                        struct slice steps);

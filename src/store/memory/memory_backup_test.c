@@ -89,6 +89,8 @@ BACKUP_TEST(a_base_that_is_set_back_has_the_rows_of_the_copy)
     EXPECT(slice_equal(get(fixture, SHARD, ROW_DEAD_LETTER), TEXT("old")));
     EXPECT(slice_equal(get(fixture, PARTITION_OF_DOMAINS, ROW_DOMAIN), TEXT("old")));
     EXPECT_EQ(get(fixture, PARTITION_OF_SETTINGS, ROW_SETTING).length, 0);
+    EXPECT_EQ(memory_base_count(fixture->base, ROW_DEAD_LETTER), 1);
+    EXPECT_EQ(memory_base_count(fixture->base, ROW_SETTING), 0);
     EXPECT_EQ(guard_of(fixture, PARTITION_OF_DOMAINS), 1); /* it counts what was written */
     put(fixture, PARTITION_OF_DOMAINS, ROW_DOMAIN, "newer", 1);
 }
@@ -110,6 +112,7 @@ BACKUP_TEST(guards_of_shards_rise_with_each_restore_of_one_copy)
 BACKUP_TEST(it_says_that_it_lost_memory_until_it_is_told_that_it_is_whole)
 {
     EXPECT_EQ(store_memory(fixture->store), STORE_WHOLE);
+    EXPECT(memory_base_is_whole(fixture->base));
     struct memory_base *copy = memory_base_copy(fixture->base);
     restore(fixture, copy);
     EXPECT_EQ(store_memory(fixture->store), STORE_RESTORED);
@@ -123,6 +126,7 @@ BACKUP_TEST(it_says_that_it_lost_memory_until_it_is_told_that_it_is_whole)
     fixture->store = memory_open(fixture->base);
     EXPECT_EQ(store_memory(fixture->store), STORE_WHOLE);
     restore(fixture, marked);
+    EXPECT(!memory_base_is_whole(fixture->base));
     EXPECT_EQ(store_memory(fixture->store), STORE_RESTORED);
     memory_base_free(copy);
     memory_base_free(marked);
