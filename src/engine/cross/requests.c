@@ -135,6 +135,15 @@ follow_home(struct cross_task_work *work, struct error *refusal)
     return cross_task_follow(work, &wanted, refusal);
 }
 
+/* Is this cluster reading what it lost of the domain? */
+static bool
+is_recovering(const struct cross_task_work *work)
+{
+    const struct domain *domain =
+        domains_find_id(work->engine->options.domains, work->cross_task->transfer->domain_id);
+    return domain != NULL && domain->is_recovering;
+}
+
 struct error *
 cross_task_do_request(struct cross_task_work *work)
 {
@@ -156,6 +165,8 @@ cross_task_do_request(struct cross_task_work *work)
                                        : "accepted_repeated");
         return NULL;
     }
+    if (err->kind == ERR_DOMAIN_NOT_ACTIVE && is_recovering(work))
+        return err; /* it may have been done, in a run that was lost here */
     if (err->kind == ERR_DOMAIN_NOT_ACTIVE)
         err = follow_home(work, err);
     if (err == NULL || !is_refused(err, row))
