@@ -140,8 +140,7 @@ look_closed(void *context, const struct run *run, const STORED(CurrentRecord) *c
 #ifdef CADENZA_FAULT_row_version_ignored
     return;
 #endif
-    if (run_is_open(run) || run_last_version(run) != row->event_version)
-        work->is_void = true;
+    work->is_void = run_is_open(run) || run_last_version(run) != row->event_version;
 }
 
 static struct error *

@@ -108,6 +108,7 @@ look_activity(void *context, const struct run *run, const STORED(CurrentRecord) 
     struct activity_look *look = context;
     struct arena *arena = look->arena;
     const STORED(PendingActivity) *activity = run_find_activity(run, look->row->schedule_id);
+    look->task = (struct slice){0}; /* of a look before, whose shard was lost */
     if (!run_is_open(run) || activity == NULL)
         return; /* its events say all (E-063) */
     ADMIN(SyncActivityTaskAttributes) *sent = replicate_make_activity(run, activity, arena);

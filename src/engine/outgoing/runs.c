@@ -29,6 +29,7 @@ look_activities(void *context, const struct run *run, const STORED(CurrentRecord
     struct listed_run *listed = look->listed;
     size_t cursor = 0;
     void *value;
+    listed->activity_count = 0; /* of a look before, whose shard was lost */
     listed->activities =
         arena_zalloc(look->arena, map64_count(run->activities) + 1, sizeof listed->activities[0]);
     while (run_is_open(run) && map64_next(run->activities, &cursor, NULL, &value)) {
