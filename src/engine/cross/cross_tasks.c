@@ -26,6 +26,7 @@ cross_task_step_source(struct cross_task_work *work, decide_function *decide, vo
                               .range_id = work->cross_task->range_id,
                               .decide = decide,
                               .context = context};
+    check(step.range_id != 0); /* else whoever has the shard by then would make it */
     return shard_step(engine_own_shard(work->engine, work->source.workflow_id), &step, work->arena);
 }
 
@@ -146,6 +147,7 @@ look_closed(void *context, const struct run *run, const STORED(CurrentRecord) *c
 static struct error *
 check_closed(struct cross_task_work *work)
 {
+    check(!work->is_void); /* it is asked first */
     if (work->cross_task->transfer->event_version == VERSION_NONE)
         return NULL; /* a domain of one cluster: there is one history */
     struct shard *shard = engine_own_shard(work->engine, work->source.workflow_id);
