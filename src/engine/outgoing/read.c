@@ -261,6 +261,7 @@ read_row(struct replication_scan *replication_scan, const struct row *stored)
     if (!key_take_u64(&key, &number))
         return error_new(replication_scan->arena, ERR_CORRUPT,
                          "the key of a row for clusters is wrong");
+    check(number > replication_scan->next_to); /* in order, each once */
     const struct domain *domain = domains_find_id(tenure->shard->options.domains, row->domain_id);
     if (domain != NULL &&
         domain_has_cluster(domain->record->domain, replication_scan->wanted->cluster->name))
@@ -441,6 +442,7 @@ shard_read_replication(struct shard *shard, const struct replication_wanted *wan
                        struct arena *arena, struct replication_page *page)
 {
     struct tenure *tenure;
+    check(wanted->rows_max > 0); /* one row comes at least */
     check(wanted->cluster >= shard->options.group->clusters &&
           wanted->cluster < shard->options.group->clusters + shard->options.group->count);
     struct error *err = tenure_enter(shard, 0, arena, &tenure);

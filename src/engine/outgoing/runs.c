@@ -2,6 +2,7 @@
  * dropped: it compares their histories with its own and fetches what differs. See shard.h.
  *
  * What the store has is enough: the rows that were dropped were durable, so what they said is. */
+#include "base/check.h"
 #include "engine/branches/branches.h"
 #include "engine/outgoing/replicate.h"
 #include "engine/shard/failover_state.h"
@@ -99,6 +100,7 @@ shard_list_runs(struct shard *shard, const struct cluster *cluster, struct slice
     listed->runs = arena_zalloc(arena, rows.count + 1, sizeof listed->runs[0]);
     for (size_t i = 0; err == NULL && i < rows.count; i++)
         err = list_run(shard, cluster, &rows.row[i], arena, listed);
+    check(listed->count <= rows.count && (rows.count > 0 || !rows.has_more));
     if (err == NULL && rows.has_more)
         listed->next = key_after(rows.row[rows.count - 1].key, arena);
     probe("replicated_runs_listed");
