@@ -26,7 +26,7 @@ cross_task_step_source(struct cross_task_work *work, decide_function *decide, vo
                               .range_id = work->cross_task->range_id,
                               .decide = decide,
                               .context = context};
-    check(step.range_id != 0); /* else whoever has the shard by then would make it */
+    check(step.range_id != 0); /* else a later owner of the shard would make it, too */
     return shard_step(engine_own_shard(work->engine, work->source.workflow_id), &step, work->arena);
 }
 
