@@ -15,6 +15,7 @@
 #include "fiber/probe.h"
 #include "wire/message.h"
 
+#define TYPE_REQUEST       CADENZA__STORAGE__V1__TRANSFER_TYPE__TRANSFER_TYPE_REQUEST
 #define UNKNOWN_DOMAIN_MAX (3600 * NS_PER_S) /* a request of one is not kept longer */
 
 /* --- in ---- */
@@ -38,7 +39,9 @@ static struct error *
 serve_accept(void *engine, struct owner owner, const void *request, struct arena *arena,
              void *answer)
 {
-    STORED(TransferRow) row = *((const INTERNAL(AcceptStart) *)request)->row; /* it is completed */
+    const INTERNAL(AcceptStart) *asked = request;
+    check(asked->row != NULL && asked->row->type == TYPE_REQUEST); /* engine_accept */
+    STORED(TransferRow) row = *asked->row;                         /* it is completed */
     return shard_accept(engine_served_shard(engine, owner), &row, arena);
 }
 
@@ -56,7 +59,7 @@ engine_accept(struct engine *engine, const char *domain_id, const struct start_c
               struct arena *arena)
 {
     STORED(TransferRow) *row = message_new(arena, STORED_TYPE(transfer_row));
-    row->type = CADENZA__STORAGE__V1__TRANSFER_TYPE__TRANSFER_TYPE_REQUEST;
+    row->type = TYPE_REQUEST;
     row->domain_id = (char *)domain_id;
     row->workflow_id = command->request->workflow_id;
     check(command->signal == NULL || command->signal->start_request == command->request);

@@ -193,6 +193,7 @@ take_over_all(struct handover *handover)
                             .rows_max = PAGE_ROWS};
         arena_reset(handover->arena);
         err = store_scan(shard->options.store, &scan, handover->arena, &rows);
+        check(err != NULL || rows.count > 0 || !rows.has_more); /* each page comes further */
         for (size_t i = 0; err == NULL && i < rows.count && !handover->tenure->is_over; i++)
             err = take_over_row(handover, &rows.row[i]);
         has_more = err == NULL && rows.has_more;

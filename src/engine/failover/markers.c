@@ -110,6 +110,7 @@ add_due_marker(struct tenure *tenure, const STORED(FailoverMarker) *due)
 void
 markers_begin(struct tenure *tenure, const STORED(ShardRecord) *record)
 {
+    check(list_is_empty(&tenure->markers.due) && tenure->markers.newest == 0);
     for (size_t i = 0; i < record->n_markers; i++)
         add_due_marker(tenure, record->markers[i]);
     if (record->n_markers > 0)
@@ -180,6 +181,7 @@ markers_repeat(struct tenure *tenure, const struct cluster *target, struct arena
 {
     struct domain *found[PAGE_DOMAINS];
     size_t count = 0;
+    check(target != NULL); /* not for all who may wait: only its rows were dropped */
     struct error *err = applied_domains_catch_up(tenure, arena);
     if (err == NULL && !writer_has_room(tenure->writer))
         err = error_new(arena, ERR_UNAVAILABLE, "too many changes are waiting");

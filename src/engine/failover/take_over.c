@@ -27,6 +27,7 @@ submit_step(struct tenure *tenure, struct workflow *workflow, struct loaded_run 
             const struct step *step)
 {
     struct step_batch batch;
+    check(mutation_run(step->mutation) == loaded->run); /* it is changed, not replaced */
     step_batch_begin(&batch, tenure, workflow, step->arena);
     step_batch_add(&batch, step->mutation, loaded);
     if (workflow_has_current(workflow, loaded->run))
@@ -80,6 +81,7 @@ tenure_take_over(struct tenure *tenure, struct workflow *workflow, struct loaded
     const struct cluster_group *group = tenure->shard->options.group;
     struct run_context *own = arena_make(arena, struct run_context);
     struct run *run = loaded->run;
+    check(run_last_version(run) < context->event_version); /* it comes from an earlier one */
     *own = *context;
     struct step step = begin_step(workflow, loaded, own, arena);
     const struct cluster *writer = cluster_group_of_version(group, run_last_version(run));

@@ -178,6 +178,7 @@ revive_candidate(struct incoming *incoming, struct incoming_step *step,
 {
     probe("third_run_has_id");
     check(step->revived.loaded == NULL && candidate != incoming->target);
+    check(candidate != incoming->current && candidate->run == step->holder);
     step->revived = (struct incoming_run){NULL, candidate};
     if (!run_is_zombie(candidate->run))
         return;

@@ -249,6 +249,7 @@ static bool
 is_answered(struct incoming *incoming, struct error **err)
 {
     const struct batch_verdict *verdict = &incoming->verdict;
+    check(*err == NULL);
     if (verdict->place == BATCH_IS_WRONG)
         *err =
             error_new(incoming->arena, ERR_BAD_REQUEST, "The batch is wrong: %s.", verdict->fault);

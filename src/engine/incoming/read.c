@@ -158,6 +158,7 @@ copy_base(struct reset_copy *copy)
                                   copy->fork, PAGE_BYTES, scratch, &page);
         for (size_t i = 0; err == NULL && i < page.count; i++)
             err = copy_node(copy, &page.node[i], scratch);
+        check(err != NULL || page.next_event_id > from);
         from = page.next_event_id;
         if (err == NULL)
             err = keep_page(copy, &page, from >= copy->fork);

@@ -256,7 +256,9 @@ must_use struct error *shard_apply_replicated(struct shard *shard,
                                               struct replicated_outcome *outcome);
 
 /* Calls `look` with the run under the lock; it copies what it needs, without a yield. Then waits
- * until all that it saw is durable. Errors: as above, ERR_ENTITY_NOT_EXISTS. */
+ * until all that it saw is durable; if the shard is lost meanwhile, and is ours again, `look` is
+ * called once more, and what it said before counts for nothing. Errors: as above,
+ * ERR_ENTITY_NOT_EXISTS. */
 must_use struct error *shard_look(struct shard *shard, const struct run_key *key,
                                   void (*look)(void *context, const struct run *run,
                                                const STORED(CurrentRecord) *current),
