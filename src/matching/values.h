@@ -24,7 +24,7 @@
 #include "route/tell.h"
 #include "wire/names.h"
 
-#define POLL_SLOT_BITS   22              /* polls of a place, at most; the rest is a turn */
+#define POLL_SLOT_BITS   22              /* of the table of a place; the rest is a turn */
 #define POLL_GRACE       (40 * NS_PER_S) /* after its expiry a caller gives its poll up */
 #define POLL_SWEEP       (5 * NS_PER_S)  /* how often a place looks for such polls */
 #define DRAIN_GRACE      (5 * NS_PER_S)  /* the same, when the server drains */
