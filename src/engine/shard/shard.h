@@ -88,6 +88,9 @@ struct shard *shard_new(const struct shard_options *options);
 /* Takes ownership: raises the range id, reads the outbox, begins to work it off. Yields. Harmless
  * when it is ours already. Errors: the store's. */
 must_use struct error *shard_take(struct shard *shard, struct arena *arena);
+/* The same when a process starts: while the owner of the domains does not answer it tries again,
+ * until the fiber's deadline. Errors: the store's, ERR_DEADLINE, ERR_CANCELLED. */
+must_use struct error *shard_open(struct shard *shard, struct arena *arena);
 /* Stops, waits for what is in flight, frees. Nobody may call any more. Yields; ignores
  * cancellation. */
 void shard_close(struct shard *shard);
