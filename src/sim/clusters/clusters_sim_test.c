@@ -112,7 +112,6 @@ run_storm(const struct storm *storm, struct outcome *sum)
     sum->wait_max = load->wait_max > sum->wait_max ? load->wait_max : sum->wait_max;
     probes_add(&sum->probes, sim.world);
     ndc_load_free(load);
-    sim_histories_free(histories);
     sim_close(&sim);
 }
 

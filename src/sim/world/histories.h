@@ -9,7 +9,7 @@
 
 #include "sim/world/sim.h"
 
-/* From now on, until freed, which the caller does before sim_close. Before hosts start. */
+/* From now on, until freed: sim_close does it. Before hosts start. */
 struct sim_histories *sim_histories_watch(struct sim *sim);
 void sim_histories_free(struct sim_histories *histories);
 /* A backup of the cluster was made; it is set back to that (sim.c calls both). */

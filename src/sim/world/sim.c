@@ -268,6 +268,8 @@ void
 sim_close(struct sim *sim)
 {
     world_free(sim->world);
+    if (sim->histories != NULL)
+        sim_histories_free(sim->histories);
     for (unsigned i = 0; i < sim->count; i++)
         memory_base_free(sim->hosts[i].backup);
     for (unsigned i = 0; i < (sim->is_group ? sim->count : 1); i++) {
