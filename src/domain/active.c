@@ -62,6 +62,10 @@ status_of(const struct domain *domain, const struct cluster_attribute *attribute
 {
     if (group == NULL || strcmp(cluster_name, group->current->name) != 0)
         return ACTIVE_ELSEWHERE;
+#ifndef CADENZA_FAULT_recovering_member_decides
+    if (domain->is_recovering)
+        return ACTIVE_PENDING;
+#endif
     const STORED(Drain) *drain = domain_find_drain(domain, attribute);
     return drain != NULL && drain_is_to_here(drain, group) ? ACTIVE_PENDING : ACTIVE_HERE;
 }

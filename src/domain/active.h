@@ -23,9 +23,10 @@ struct cluster_attribute {
 };
 
 enum active_status {
-    ACTIVE_HERE,              /* this cluster may mutate */
-    ACTIVE_ELSEWHERE,         /* another one may */
-    ACTIVE_PENDING,           /* a graceful failover is on its way to this cluster: not yet */
+    ACTIVE_HERE,      /* this cluster may mutate */
+    ACTIVE_ELSEWHERE, /* another one may */
+    ACTIVE_PENDING,   /* a graceful failover is on its way to this cluster, or it lost memory
+                         and is recovering: not yet */
     ACTIVE_UNKNOWN_ATTRIBUTE, /* the domain has no such attribute, or is active nowhere for a run
                                  without one: no cluster may */
 };

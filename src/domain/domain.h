@@ -22,6 +22,9 @@ struct domain {
     const STORED(DomainRecord) *record; /* as decoded; record->domain is never NULL */
     const char *id, *name;              /* of record->domain */
     struct slice bytes;                 /* as stored */
+    /* This cluster lost memory and has not read again what the others know of this domain
+     * (design/031): what is active here is pending. Of a global domain; not stored. */
+    bool is_recovering;
 };
 
 /* Decodes a stored record; the caller has one reference. Errors: ERR_CORRUPT naming what is wrong.

@@ -35,7 +35,7 @@ struct domains_options {
     struct metrics *metrics; /* NULL: nothing is counted */
     /* What the cluster is configured to archive; the dynamic settings may switch it off. */
     struct archival_rule history_archival, visibility_archival;
-    bool is_catching_up;      /* restored, and other clusters of the group may know more */
+    bool is_catching_up;      /* it lost memory, and other clusters of the group may know more */
     int64_t refresh_interval; /* look for changes by other hosts on the same store, ns; 0: this host
                                  is alone */
 };
@@ -44,9 +44,17 @@ struct domains_options {
  * ERR_CORRUPT. */
 must_use struct error *domains_open(const struct domains_options *options, struct arena *arena,
                                     struct domains **domains);
-/* A restored cluster now knows everything that the others know: global domains may be changed. Loop
- * 0. */
-void domains_set_caught_up(struct domains *domains);
+/* Whether it was opened with is_catching_up and domains_recover has not ended well since. Until
+ * then no global domain is changed here, and what is active here is pending. Any loop. */
+bool domains_are_recovering(const struct domains *domains);
+/* A cluster that lost memory has read again all that the others know: whatever is active here takes
+ * a version that nobody has seen, and goes on (design/031). `heard` gives the highest version of
+ * this cluster that the others have in the histories of a domain, -1: none; without a yield.
+ * Durable and known to every loop when it returns. Where the domains live. Yields. Errors: as the
+ * changers below; what is done stays done, and may be done again. */
+must_use struct error *domains_recover(struct domains *domains,
+                                       int64_t (*heard)(void *context, const char *domain_id),
+                                       void *context, struct arena *arena);
 /* On loop 0, once, when there are no more calls. Yields. */
 void domains_close(struct domains *domains);
 /* For questions of other folders that are served where the domains live: their context is the

@@ -83,7 +83,7 @@ domain_markers_due(const struct domain *domain, const struct cluster_group *grou
     for (size_t i = 0; i < record->n_drains; i++) {
         const STORED(Drain) *drain = record->drains[i];
         check(drain->failover_version > drain->previous_failover_version);
-        if (is_marker_due(drain, group))
+        if (is_marker_due(drain, group) && !domain->is_recovering)
             (*markers)[count++] =
                 (struct drain_marker){drain->scope, drain->name, drain->failover_version};
     }

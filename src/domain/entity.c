@@ -272,8 +272,8 @@ check_writer(const struct entity_rules *rules, struct arena *arena)
                              : rules->group->primary->rpc_address);
     if (rules->is_catching_up)
         return error_new(arena, ERR_SERVICE_BUSY,
-                         "This cluster was restored from a backup and does not know yet what the "
-                         "others know of entities, try again.");
+                         "This cluster lost memory (its store was restored or copied) and does not "
+                         "know yet what the others know of entities, try again.");
     return NULL;
 }
 

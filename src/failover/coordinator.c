@@ -337,11 +337,14 @@ coordinate(void *argument)
     enum wake wake = WAKE_READY;
     while (!drains->is_closing && wake != WAKE_CANCELLED) {
         scoped(arena_drop) struct arena *arena = arena_new(0);
-        struct error *err = handle_all(drains, arena);
+        /* One that lost memory ends nothing: that is a decision. */
+        bool is_recovering = domains_are_recovering(drains->options.domains);
+        struct error *err = is_recovering ? NULL : handle_all(drains, arena);
         if (err != NULL)
             log_warn(drains->options.log, "Handling graceful failovers failed, trying again later.",
                      log_error(err));
-        int64_t next = err != NULL ? clock_monotonic() + RETRY_DELAY : next_time(drains);
+        bool is_soon = err != NULL || is_recovering;
+        int64_t next = is_soon ? clock_monotonic() + RETRY_DELAY : next_time(drains);
         if (!drains->is_closing && !drains->is_woken)
             wake = fiber_cond_wait(&drains->changed, next);
         drains->is_woken = false;

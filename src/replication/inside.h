@@ -26,6 +26,13 @@ replication_of(const struct rpc_call *call)
 must_use struct error *replication_check_peer(const struct cluster_group *group, const char *name,
                                               struct arena *arena);
 
+/* What a cluster that lost memory had sent before may be waiting here, and nobody else has it: only
+ * when it is applied are the runs here all that this cluster knows of it. Yields. Errors:
+ * ERR_UNAVAILABLE (it is not yet). */
+must_use struct error *replication_check_applied(struct replication *replication,
+                                                 const struct cluster *cluster,
+                                                 struct arena *arena);
+
 /* Until when a call for rows may wait for the first of them. */
 int64_t replication_wait_until(int64_t call_deadline);
 

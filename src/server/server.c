@@ -21,6 +21,7 @@
 #include "replication/replication.h"
 #include "rpc/over_grpc.h"
 #include "server/credentials.h"
+#include "server/recovery.h"
 #include "server/skip.h"
 #include "settings/settings.h"
 #include "store/admin.h"
@@ -56,6 +57,7 @@ struct server {
     struct grpc_server *grpc;
     struct domains_in *domains_in; /* follows the other clusters */
     struct runs_in *runs_in;       /* and their runs */
+    struct recovery recovery;      /* if memory was lost */
     struct skipper *skipper;       /* NULL: time is not skipped */
     struct entity_types entity_types;
     /* Calls ask for it from every loop: set once it runs, and until no calls come any more. */
@@ -108,12 +110,6 @@ is_alone(const struct server *server)
 static struct error *
 open_domains(struct server *server, const struct archive_settings settings[2], struct arena *arena)
 {
-    bool is_catching_up = store_memory(server->options.store) != STORE_WHOLE &&
-                          cluster_group_has_peers(server->group);
-    if (is_catching_up)
-        log_warn(server->options.log, "This cluster was restored from a backup; global domains "
-                                      "cannot be changed here until it has caught up with its "
-                                      "group.");
     struct domains_options options = {
         .store = server->options.store,
         .group = server->group,
@@ -122,7 +118,7 @@ open_domains(struct server *server, const struct archive_settings settings[2], s
         .dynamic = server->options.dynamic,
         .log = server->options.log,
         .metrics = server->options.metrics,
-        .is_catching_up = is_catching_up,
+        .is_catching_up = recovery_is_needed(&server->recovery),
         .refresh_interval = server->options.domain_refresh_interval,
     };
     struct error *err = domains_open(&options, arena, &server->domains);
@@ -488,6 +484,7 @@ open_parts(struct server *server, struct arena *arena)
     if (err != NULL)
         return error_wrap(error_copy(arena, err), "%s%sclusterGroupMetadata",
                           has_file ? server->options.config_file : "", has_file ? ": " : "");
+    recovery_init(&server->recovery, server->options.store, server->group, server->options.log);
     err = credentials_open(server->options.config, server->group, server->options.log, arena,
                            &server->credentials);
     if (err == NULL)
@@ -520,25 +517,12 @@ open_parts(struct server *server, struct arena *arena)
     return open_port(server, arena);
 }
 
-/* A restored cluster has received everything that the others know, or there are no others. */
-static void
-note_caught_up(void *context)
-{
-    struct server *server = context;
-    check(store_memory(server->options.store) != STORE_WHOLE && loop_index(loop_self()) == 0);
-    domains_set_caught_up(server->domains);
-    log_info(server->options.log, "This restored cluster has caught up with its group.");
-    scoped(arena_drop) struct arena *arena = arena_new(0);
-    struct error *err = store_set_whole(server->options.store, arena);
-    if (err != NULL)
-        log_warn(server->options.log, "Cannot record that the restored store has caught up.",
-                 log_error(err));
-}
-
 static void
 follow_group(struct server *server)
 {
     const struct server_options *options = &server->options;
+    server->recovery.domains = server->domains;
+    server->recovery.engine = atomic_load(&server->engine);
     server->domains_in = domains_in_start(&(struct domains_in_options){
         .domains = server->domains,
         .group = server->group,
@@ -546,8 +530,8 @@ follow_group(struct server *server)
         .tokens = credentials_tokens(server->credentials),
         .log = options->log,
         .metrics = options->metrics,
-        .caught_up = store_memory(options->store) != STORE_WHOLE ? note_caught_up : NULL,
-        .context = server,
+        .caught_up = recovery_is_needed(&server->recovery) ? recovery_note_domains : NULL,
+        .context = &server->recovery,
     });
     server->runs_in = runs_in_start(&(struct runs_in_options){
         .engine = atomic_load(&server->engine),
@@ -558,10 +542,12 @@ follow_group(struct server *server)
         .tokens = credentials_tokens(server->credentials),
         .log = options->log,
         .metrics = options->metrics,
+        .is_recovering = recovery_is_needed(&server->recovery),
+        .recovered = recovery_end,
+        .context = &server->recovery,
     });
     replication_set_runs(server->replication, server->runs_in);
-    if (store_memory(options->store) != STORE_WHOLE && !cluster_group_has_peers(server->group))
-        note_caught_up(server);
+    recovery_follow(&server->recovery, server->runs_in);
     atomic_store(&server->watchers,
                  watchers_start(&(struct watchers_options){.domains = server->domains,
                                                            .group = server->group,

@@ -135,6 +135,7 @@ api_describe_domain(struct rpc_call *call)
     response->cluster_notification_version = (int64_t)domains_notification_version(domains);
     response->notification_version = domain->record->notification_version;
     response->failover_notification_version = domain->record->failover_notification_version;
+    response->is_recovering = domain->is_recovering && domains_are_recovering(domains);
     if (domain->record->n_drains == 0)
         return NULL;
     keep_domain(call, domain_take(domain)); /* what follows yields */

@@ -127,6 +127,12 @@ check_answer(const struct graceful_inquiry *graceful_inquiry, const struct domai
                          "%lld, this one %lld",
                          graceful_inquiry->cluster_name, (long long)theirs->failover_version,
                          (long long)ours->failover_version);
+    if (graceful_inquiry->answer->is_recovering)
+        return error_new(arena, ERR_BAD_REQUEST,
+                         "Cluster %s lost memory (its store was restored or copied) and is reading "
+                         "from the others what it had: wait until that has ended ('cadenza admin "
+                         "cluster peers' there shows how far it is), or fail over by force.",
+                         graceful_inquiry->cluster_name);
     if (theirs->failover_info != NULL)
         return error_new(arena, ERR_BAD_REQUEST,
                          "Concurrent failover is not allowed: a graceful failover to cluster %s "

@@ -329,7 +329,7 @@ may_forward(const struct rpc_call *call, const struct call_subject *subject, boo
 {
     const struct api *api = api_of(call);
     *is_forced = rpc_method(call)->holding == HELD && hold_is_enabled(api, subject->domain) &&
-                 hold_is_draining(subject->domain);
+                 hold_is_draining(api, subject->domain);
     if (api_is_forwarded(call))
         return false;
     return *is_forced ||
@@ -396,7 +396,7 @@ hints_of(const struct rpc_call *call, const struct call_subject *subject)
 {
     struct run_key key = subject_run(call, subject);
     bool is_forced;
-    return (struct hold_hints){.may_drain = hold_is_draining(subject->domain),
+    return (struct hold_hints){.may_drain = hold_is_draining(api_of(call), subject->domain),
                                .may_forward = may_forward(call, subject, &is_forced),
                                .hash = map_hash(slice_text(key.workflow_id)) ^
                                        map_hash(slice_text(key.domain_id))};

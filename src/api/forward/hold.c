@@ -33,9 +33,10 @@ hold_is_enabled(const struct api *api, const struct domain *domain)
 }
 
 bool
-hold_is_draining(const struct domain *domain)
+hold_is_draining(const struct api *api, const struct domain *domain)
 {
-    return domain->record->n_drains > 0;
+    return domain->record->n_drains > 0 ||
+           (domain->is_recovering && domains_are_recovering(api->options.domains));
 }
 
 static void

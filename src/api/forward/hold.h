@@ -33,8 +33,8 @@ struct hold_subject {
 /* Do calls about the domain wait while it drains, if their method may wait? No yield. */
 bool hold_is_enabled(const struct api *api, const struct domain *domain);
 /* Is a graceful failover of the domain, or of one of its attributes, under way, as far as this
- * cluster knows? No yield. */
-bool hold_is_draining(const struct domain *domain);
+ * cluster knows, or is this cluster reading what it lost? No yield. */
+bool hold_is_draining(const struct api *api, const struct domain *domain);
 /* Answers the call, when its domain has ended draining and every earlier call to the same workflow
  * id that waits, or is in another cluster, has been answered. Yields. Errors: the handler's;
  * ERR_SERVICE_BUSY (it may be tried again, nothing was written); ERR_CANCELLED. */

@@ -261,7 +261,15 @@ is_turn(struct hold *hold)
 static const char *
 cause_of(const struct hold *hold)
 {
-    if (find_destination(hold).is_pending)
+    const struct domain *domain =
+        domains_find_id(hold->api->options.domains, hold->subject.domain_id);
+    bool is_pending = find_destination(hold).is_pending;
+    if (domain != NULL && domain->is_recovering && is_pending)
+        return arena_format(hold->arena,
+                            "Cluster %s lost memory (its store was restored or copied), and domain "
+                            "%s waits until it has read from the others what it had",
+                            hold->api->options.group->current->name, hold->subject.domain_name);
+    if (is_pending)
         return arena_format(hold->arena, "Domain %s is on its way to another cluster",
                             hold->subject.domain_name);
     return arena_format(hold->arena,

@@ -45,8 +45,9 @@ decide_check_caught_up(const struct domain_rules *rules, struct arena *arena)
     if (!rules->is_catching_up)
         return NULL;
     return error_new(arena, ERR_SERVICE_BUSY,
-                     "This cluster was restored from a backup and has not caught up with its "
-                     "group yet; global domains cannot be changed here until then.");
+                     "This cluster lost memory (its store was restored or copied) and is reading "
+                     "from the other clusters what it had; global domains cannot be changed here "
+                     "until then. 'cadenza admin cluster peers' shows for whom it waits.");
 }
 
 struct error *

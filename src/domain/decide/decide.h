@@ -28,7 +28,7 @@ struct domain_rules {
     int64_t cool_down;            /* between two changes of one global domain, ns; 0: none */
     int64_t failover_timeout_max; /* of a graceful failover, seconds */
     bool is_locked_down;          /* no failovers now */
-    bool is_catching_up; /* restored from a backup: the group may know newer global domains */
+    bool is_catching_up;          /* it lost memory: the group may know newer global domains */
     bool is_admin_protected;
     const char *admin_token;
     struct archival_rule history_archival, visibility_archival;
@@ -54,9 +54,10 @@ struct domain_decision {
     STORED(DomainRecord) *next; /* afterwards; deleted: the last record, with status DELETED;
                                  * unchanged: NULL */
     STORED(FailoverRecord)
-    *failover; /* to be entered in the domain's history; NULL: none. Also with unchanged: a
-                * replicated failover that was superseded before it arrived. Points to nothing
-                * outside the arena */
+    *failover;         /* to be entered in the domain's history; NULL: none. Also with unchanged: a
+                        * replicated failover that was superseded before it arrived. Points to nothing
+                        * outside the arena */
+    bool is_recovered; /* this cluster knows again what the others know of the domain */
     STORED(EntityRecord) **entities; /* ENTITIES_CHANGED: the rows afterwards, and no domain */
     size_t entity_count;
 };
@@ -98,6 +99,17 @@ must_use struct error *domain_decide_drained(const struct domain *current,
                                              const struct domain_rules *rules,
                                              const struct domain_moment *moment,
                                              struct arena *arena, struct domain_decision *decision);
+
+/* This cluster lost memory and knows again what all others know (design/031). What is active here,
+ * the domain itself or attributes of it, takes a version above all that it had, and above `heard`
+ * (-1: nothing), the highest version of this cluster that the others have in histories. Nothing
+ * moves: a failover that is made elsewhere at the same time wins over the domain's. Unchanged:
+ * nothing is active here. Errors: ERR_BAD_REQUEST (no version is left). */
+must_use struct error *domain_decide_recovered(const struct domain *current, int64_t heard,
+                                               const struct domain_rules *rules,
+                                               const struct domain_moment *moment,
+                                               struct arena *arena,
+                                               struct domain_decision *decision);
 
 /* Something else ended a drain: its entry in the history says how, and nothing else changes. */
 void domain_decide_report(const struct domain *current, STORED(FailoverRecord) *failover,

@@ -27,6 +27,7 @@ domains_open(const struct domains_options *options, struct arena *arena, struct 
     struct domains *opened =
         memory_zalloc(1, sizeof *opened + loops * sizeof opened->domain_caches[0]);
     opened->options = *options;
+    atomic_init(&opened->is_recovering, options->is_catching_up);
     opened->service.context = opened;
     opened->loops = loops;
     list_init(&opened->undurable);
@@ -63,13 +64,6 @@ struct route_service *
 domains_service(struct domains *domains)
 {
     return &domains->service;
-}
-
-void
-domains_set_caught_up(struct domains *domains)
-{
-    check(route_is_here(owner_of_domains()));
-    domains->options.is_catching_up = false;
 }
 
 void

@@ -58,6 +58,7 @@ struct domains {
     bool is_reloading;
     bool has_ended_waits; /* calls no longer wait for the log to grow */
     bool is_closing;
+    atomic_bool is_recovering;        /* domains_are_recovering */
     struct latch loop_messages;       /* on their way to or from other loops */
     struct latch fibers;              /* reload and refresh */
     struct fiber *refresher;          /* NULL: none */
@@ -136,6 +137,13 @@ struct change_request {
 /* Decides, and decides again when another host was faster; the answer is in the request. Where the
  * domains live. Yields. */
 void change_request_run(struct change_request *change_request);
+
+/* --- recover.c: a cluster that lost memory -------------------------------------------------------
+ */
+
+/* Marks a domain that is to be entered, before anybody else sees it: is it one of which this
+ * cluster has lost what it knew? `is_recovered`: not any more. */
+void domain_mark(const struct domains *domains, struct domain *domain, bool is_recovered);
 
 /* --- change.c: questions to the owner
  * -----------------------------------------------------------

@@ -64,6 +64,7 @@ take_change(struct domains *domains, uint64_t version, const STORED(DomainChange
         change = change_new_entities(domains, logged->entities, logged->n_entities, version);
     } else {
         struct domain *domain = domain_from_record(logged->record);
+        domain_mark(domains, domain, false);
         change = change_new(domains, domain, version);
         domain_drop(domain);
     }
@@ -109,6 +110,7 @@ enter_row(struct domains *domains, struct slice bytes, struct arena *arena)
     struct error *err = domain_decode(bytes, arena, &domain);
     if (err != NULL)
         return err;
+    domain_mark(domains, domain, false);
     domain_cache_enter(&domains->newest, domain);
     domain_drop(domain);
     return NULL;

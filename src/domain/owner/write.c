@@ -44,7 +44,7 @@ rules_now(const struct domains *domains, const char *name, struct arena *arena)
         .cool_down = dynamic_duration(dynamic, DYNAMIC_FAILOVER_COOL_DOWN, &filter),
         .failover_timeout_max = dynamic_integer(dynamic, DYNAMIC_FAILOVER_TIMEOUT_MAX, &filter),
         .is_locked_down = dynamic_flag(dynamic, DYNAMIC_LOCKDOWN, &filter),
-        .is_catching_up = domains->options.is_catching_up,
+        .is_catching_up = domains_are_recovering(domains),
         .is_admin_protected = dynamic_flag(dynamic, DYNAMIC_ADMIN_PROTECTION, &filter),
         .admin_token = dynamic_text(dynamic, DYNAMIC_ADMIN_TOKEN, &filter),
         .history_archival = archival_now(domains->options.history_archival, dynamic,
@@ -101,6 +101,7 @@ submit_decision(struct change_request *change_request, const struct domain_decis
     check(decision->next->notification_version < (int64_t)version);
     decision->next->notification_version = (int64_t)version;
     struct domain *domain = domain_from_record(decision->next);
+    domain_mark(domains, domain, decision->is_recovered);
     check(decision->failover == NULL || strcmp(decision->failover->domain_id, domain->id) == 0);
     check(domain_cache_is_deleted(domain) == (decision->what == DOMAIN_DELETED));
     struct change *change = change_new(domains, domain, version);

@@ -235,7 +235,8 @@ markers_put(struct tenure *tenure, const char *domain_id, uint64_t order, struct
         struct marker *marker = list_entry(node, struct marker, node);
         if (strcmp(marker->domain_id, domain_id) != 0 || marker->order > order)
             continue;
-        bool is_void = domain == NULL || !is_true(marker, domain);
+        /* One that lost memory cannot say that everything before the marker is there. */
+        bool is_void = domain == NULL || domain->is_recovering || !is_true(marker, domain);
         probe(is_void ? "marker_void" : "marker_put");
         if (!is_void)
             replicate_put_marker(tenure, domain, make_stored(marker, arena), batch);

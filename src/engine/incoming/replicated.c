@@ -90,6 +90,32 @@ engine_list_runs(struct engine *engine, uint32_t shard, const struct cluster *cl
     return engine_ask_shard(engine, shard, &runs_question, &request, arena, response);
 }
 
+static struct error *
+serve_show_again(void *engine, struct owner owner, const void *request, struct arena *arena,
+                 void *answer)
+{
+    return shard_show_runs_again(engine_served_shard(engine, owner), arena);
+}
+
+/* Lost: recovery goes on with all shards once more. Twice: the others read all runs once more. */
+static const struct route_question show_again_question = {
+    .name = "shard.show_runs_again",
+    .request = INTERNAL_TYPE(empty),
+    .answer = INTERNAL_TYPE(empty),
+    .serve = serve_show_again,
+    .may_come_twice = true,
+};
+
+struct error *
+engine_show_runs_again(struct engine *engine, struct arena *arena)
+{
+    INTERNAL(Empty) nothing = INTERNAL_VALUE(EMPTY__INIT);
+    struct error *err = NULL;
+    for (uint32_t i = 0; err == NULL && i < engine->options.shard_count; i++)
+        err = engine_ask_shard(engine, i, &show_again_question, &nothing, arena, &nothing);
+    return err;
+}
+
 /* --- one row ---- */
 
 static struct error *

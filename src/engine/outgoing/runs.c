@@ -80,6 +80,27 @@ repeat_markers(struct shard *shard, const struct cluster *cluster, struct arena 
 }
 
 struct error *
+shard_show_runs_again(struct shard *shard, struct arena *arena)
+{
+    const struct cluster_group *group = shard->options.group;
+    struct tenure *tenure;
+    struct error *err = tenure_enter(shard, 0, arena, &tenure);
+    if (err != NULL)
+        return err;
+    for (size_t i = 0; i < group->count; i++) {
+        bool is_other = &group->clusters[i] != group->current && group->clusters[i].is_enabled;
+        if (is_other && tenure->replicating.peers[i].can_resync)
+            replicate_drop(tenure, i);
+    }
+    if (!writer_has_room(tenure->writer))
+        err = error_new(arena, ERR_UNAVAILABLE, "too many changes are waiting");
+    if (err == NULL && tenure->is_record_due)
+        err = tenure_wait(tenure, tenure_submit(tenure, tenure_batch(tenure, arena)), arena);
+    tenure_leave(tenure);
+    return err;
+}
+
+struct error *
 shard_list_runs(struct shard *shard, const struct cluster *cluster, struct slice from,
                 size_t count_max, struct arena *arena, struct listed_runs *listed)
 {

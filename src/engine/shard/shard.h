@@ -359,6 +359,10 @@ struct listed_runs {
 must_use struct error *shard_list_runs(struct shard *shard, const struct cluster *cluster,
                                        struct slice from, size_t count_max, struct arena *arena,
                                        struct listed_runs *listed);
+/* Of a cluster that lost memory: every other cluster that can shall read all runs of the shard,
+ * since rows that it has not read may be among what was lost. Durable when it returns. Yields.
+ * Errors: as above. */
+must_use struct error *shard_show_runs_again(struct shard *shard, struct arena *arena);
 /* One row again, made of what the run has now (E-074). *task is empty: it has it no more. */
 must_use struct error *shard_hydrate(struct shard *shard, const STORED(ReplicationRow) *row,
                                      uint64_t number, struct arena *arena, struct slice *task);

@@ -1,4 +1,5 @@
-/* peers.c - DescribePeers: what this cluster knows of the others. */
+/* peers.c - what this cluster knows of the others: DescribePeers, and for a peer that lost memory
+ * whether all that it sent is applied. */
 #include "base/check.h"
 #include "cadenza/admin/v1/service.pb-c.h"
 #include "fiber/clock.h"
@@ -23,6 +24,9 @@ show(const struct cluster *cluster, const struct peer_state *state, struct arena
     peer->oldest_nanoseconds = state->oldest;
     peer->is_away = state->failure != NULL;
     peer->has_other_settings = state->has_other_settings;
+    peer->is_past_wanted = state->is_past_wanted;
+    peer->past_read = (int32_t)state->past_read;
+    peer->past_shards = (int32_t)state->past_shards;
     if (state->failure != NULL)
         peer->failure = (char *)state->failure;
     return peer;
@@ -61,4 +65,22 @@ replication_describe_peers(struct rpc_call *call)
     check(response->n_peers < group->count);
     response->time_nanoseconds = clock_wall();
     return NULL;
+}
+
+struct error *
+replication_check_applied(struct replication *replication, const struct cluster *cluster,
+                          struct arena *arena)
+{
+    struct runs_in *runs = atomic_load(&replication->runs);
+    const struct peer_state *states = NULL;
+    size_t count = 0;
+    struct error *err = runs == NULL
+                            ? error_new(arena, ERR_UNAVAILABLE, "This cluster is starting.")
+                            : runs_in_list(runs, arena, &states, &count);
+    for (size_t i = 0; err == NULL && i < count; i++)
+        if (states[i].cluster == cluster && states[i].waiting > 0)
+            err = error_new(arena, ERR_UNAVAILABLE,
+                            "%zu messages that cluster %s has sent are not applied here yet.",
+                            states[i].waiting, cluster->name);
+    return err;
 }

@@ -100,11 +100,15 @@ enum applied apply_marker(const struct apply_world *world, const struct marker_o
 must_use struct error *apply_range(const struct apply_world *world,
                                    const struct replicated_gap *range, struct arena *arena,
                                    bool *is_away);
-/* A shard whose messages were dropped while this cluster was unreachable. */
+/* A shard whose messages were dropped while this cluster was unreachable, or that it has to read
+ * since it lost memory. */
 struct dropped_shard {
     const char *source;
     uint32_t shard;
     int64_t to; /* up to this number */
+    /* Of a cluster that lost memory: sees every run that the source lists; NULL: it was away. */
+    void (*on_listed)(void *context, const STORE_API(ListedRun) *run);
+    void *context;
 };
 /* Reads the runs of such a shard and applies what is not here (runs_resync.c). Starts over
  * if it was interrupted. A run that can never be applied becomes a dead letter. Yields. Errors: as

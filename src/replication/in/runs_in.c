@@ -26,7 +26,7 @@ make_request(const struct run_source *run_source, struct arena *arena)
     check(count > 0 && count <= INT32_MAX); /* shards are numbered by int32 on the wire */
     request->cluster_name = (char *)run_source->in->options.group->current->name;
     request->can_resync = true;
-    request->is_urgent = run_source->base.is_away;
+    request->is_urgent = run_source->base.is_away || run_source->in->is_recovering;
     request->tokens = arena_zalloc(arena, count, sizeof request->tokens[0]);
     request->n_tokens = count;
     for (uint32_t i = 0; i < count; i++) {
@@ -109,6 +109,8 @@ peer_round(struct followed_peer *followed_peer, struct arena *arena)
     counter_add(run_source->fetched, count);
     bool is_resynced = false;
     err = resync(run_source, arena, &is_resynced);
+    if (err == NULL)
+        err = runs_past_read(run_source, arena);
     if (err != NULL || is_resynced || count > 0 || has_more || run_source->base.is_away)
         return err; /* a peer that came back is asked again at once */
     return follow_loop_rest(begin, arena);
@@ -161,6 +163,7 @@ runs_in_start(const struct runs_in_options *options)
     in->options = *options;
     in->service.context = in;
     latch_init(&in->operations, 0);
+    runs_past_init(in);
     const struct follow_loop_options follow_loop = {
         .ways = {options->group, options->tls, options->tokens},
         .log = options->log,
@@ -184,5 +187,6 @@ runs_in_stop(struct runs_in *in)
     follow_loop_stop(&in->follow_loop);
     latch_wait(&in->operations); /* they use the peers' clients */
     follow_loop_free(&in->follow_loop);
+    runs_past_free(in);
     memory_free(in);
 }

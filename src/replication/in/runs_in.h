@@ -28,12 +28,25 @@ struct runs_in_options {
         *tokens; /* shown to each, in the same order, NULL where there is none; NULL: none to all */
     const struct log *log;
     struct metrics *metrics;
+    /* This cluster lost memory (design/031): the runs of all peers are read, once runs_in_read_past
+     * was called; then `recovered` is, in a fiber that may yield. If it fails it is called again.
+     */
+    bool is_recovering;
+    struct error *(*recovered)(void *context, struct arena *arena);
+    void *context;
 };
 
 /* Starts following, on loop 0. Never fails: a peer that is unreachable is asked again. */
 struct runs_in *runs_in_start(const struct runs_in_options *options);
 /* Ends all of it. Yields; cannot be cancelled. */
 void runs_in_stop(struct runs_in *in);
+
+/* --- of a cluster that lost memory; where the domains live ---- */
+
+/* The domains of all peers are here: now their runs may be read. */
+void runs_in_read_past(struct runs_in *in);
+/* The highest version of this cluster in the histories of a domain that peers have; -1: none. */
+int64_t runs_in_heard(const struct runs_in *in, const char *domain_id);
 
 /* For operators; from any loop. Yield. Errors: ERR_BAD_REQUEST (no such peer, or it can never be
  * applied), others: try again. */
@@ -57,6 +70,10 @@ struct peer_state {
     int64_t succeeded_at;    /* when one last succeeded, by the wall clock; 0: none has */
     size_t waiting;          /* messages that it sent and that are not applied */
     int64_t oldest;          /* when the oldest of them happened, by its clock; 0: none */
+    /* This cluster lost memory and reads the runs of the peer: how many shards of how many it has
+     * read; 0 of 0: it has not answered yet. */
+    bool is_past_wanted;
+    uint32_t past_read, past_shards;
 };
 /* All peers that are followed. */
 must_use struct error *runs_in_list(struct runs_in *in, struct arena *arena,

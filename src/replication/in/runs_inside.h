@@ -15,6 +15,8 @@ struct run_source {
     struct runs_in *in;
     struct applier *applier;
     struct counter *fetched, *resynced;
+    uint32_t past_read; /* shards of it whose runs were read, of a cluster that lost memory */
+    bool has_past;      /* all were */
 };
 
 struct runs_in {
@@ -22,7 +24,18 @@ struct runs_in {
     struct route_service service;
     struct follow_loop follow_loop;
     struct latch operations; /* calls of operators that are under way */
+    /* Of a cluster that lost memory (runs_past.c). */
+    bool is_recovering, may_read_past, is_ending;
+    struct map *heard; /* domain id → struct heard */
 };
+
+/* --- runs_past.c ---- */
+
+void runs_past_init(struct runs_in *in);
+void runs_past_free(struct runs_in *in);
+/* Reads what this cluster lost, as far as the peer has it; the last peer ends the recovery. Yields.
+ */
+must_use struct error *runs_past_read(struct run_source *run_source, struct arena *arena);
 
 /* What applying a message of that peer needs. */
 struct apply_world run_source_world(const struct run_source *run_source);

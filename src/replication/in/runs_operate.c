@@ -136,6 +136,9 @@ static INTERNAL(PeerState) *
     state->has_other_settings = peer->is_away && peer->has_logged_conflict;
     state->succeeded_at = peer->succeeded_at;
     state->waiting = applier_waiting(run_source->applier, arena, &state->oldest);
+    state->is_past_wanted = run_source->in->is_recovering;
+    state->past_read = run_source->past_read;
+    state->past_shards = peer->succeeded_at == 0 ? 0 : applier_shard_count(run_source->applier);
     return state;
 }
 
@@ -258,6 +261,9 @@ state_from_message(const INTERNAL(PeerState) * state, const struct cluster *clus
         .succeeded_at = state->succeeded_at,
         .waiting = state->waiting,
         .oldest = state->oldest,
+        .is_past_wanted = state->is_past_wanted,
+        .past_read = state->past_read,
+        .past_shards = state->past_shards,
     };
 }
 

@@ -1,6 +1,6 @@
-/* runs_resync.c - a cluster that was unreachable for so long that messages for it were dropped
- * reads the runs of their source instead, page by page, and fetches what it lacks. See
- * apply_all_runs.
+/* runs_resync.c - a cluster that was unreachable for so long that messages for it were dropped, or
+ * that lost memory, reads the runs of their source instead, page by page, and fetches what it
+ * lacks. See apply_all_runs.
  *
  * A run of which all branches are here already is skipped, so starting over after a crash costs
  * little more than reading the pages. Nothing depends on the order of the runs: whatever is fetched
@@ -139,12 +139,15 @@ apply_all_runs(const struct apply_world *world, const struct dropped_shard *drop
     request->cluster_name = (char *)world->group->current->name;
     request->shard_id = (int32_t)dropped_shard->shard;
     request->page_size = PAGE_RUNS;
+    request->is_recovering = dropped_shard->on_listed != NULL;
     struct error *err = NULL;
     do {
         STORE_API(ListRunsResponse) *page = NULL;
         err = ask_page(world, request, arena, &page);
         for (size_t i = 0; err == NULL && i < page->n_runs; i++) {
             scoped(arena_drop) struct arena *own = arena_new(0);
+            if (dropped_shard->on_listed != NULL)
+                dropped_shard->on_listed(dropped_shard->context, page->runs[i]);
             err = apply_run(world, dropped_shard, page->runs[i], log, own);
             if (err != NULL)
                 err = error_copy(arena, err);

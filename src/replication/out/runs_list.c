@@ -25,8 +25,12 @@ replication_list_runs(struct rpc_call *call)
     if (request->page_size < 0 || request->page_size > RUNS_MAX)
         return error_new(call->arena, ERR_BAD_REQUEST, "page_size: %d is not from 0 to %d.",
                          request->page_size, RUNS_MAX);
-    err = engine_list_runs(options->engine, (uint32_t)request->shard_id,
-                           cluster_group_find(options->group, request->cluster_name),
+    const struct cluster *cluster = cluster_group_find(options->group, request->cluster_name);
+    if (request->is_recovering && request->next_page_token.len == 0)
+        err = replication_check_applied(replication_of(call), cluster, call->arena);
+    if (err != NULL)
+        return err;
+    err = engine_list_runs(options->engine, (uint32_t)request->shard_id, cluster,
                            presence_read_bytes(request->next_page_token),
                            request->page_size == 0 ? RUNS_DEFAULT : (size_t)request->page_size,
                            call->arena, response);

@@ -10,6 +10,7 @@
 #include "base/test.h"
 #include "fiber/clock.h"
 #include "sim/clusters/ndc_load.h"
+#include "sim/world/histories.h"
 #include "sim/world/nemesis.h"
 #include "sim/world/probes.h"
 
@@ -70,6 +71,7 @@ run_storm(const struct storm *storm, struct outcome *sum)
     if (storm->has_homes)
         sim_give_regions(&sim);
     sim.dynamic = storm->dynamic;
+    struct sim_histories *histories = sim_histories_watch(&sim);
     for (unsigned i = 0; i < sim.count; i++) {
         if (storm->sync_max > 0)
             memory_base_set_delays(sim.hosts[i].base, storm->sync_max, storm->sync_max, NS_PER_MS);
@@ -97,10 +99,12 @@ run_storm(const struct storm *storm, struct outcome *sum)
         world_run_for(sim.world, storm->duration);
     }
     const char *violation = ndc_load_verify(load);
+    violation = violation != NULL ? violation : sim_histories_violation(histories);
     if (violation != NULL) {
         world_print_probes(sim.world);
         TEST_FAIL("seed %llu: %s", (unsigned long long)storm->seed, violation);
     }
+    EXPECT(sim_histories_count(histories) > load->decisions);
     sum->workflows += load->entry_count;
     sum->signals += load->signals;
     sum->failovers += load->failovers;
@@ -108,6 +112,7 @@ run_storm(const struct storm *storm, struct outcome *sum)
     sum->wait_max = load->wait_max > sum->wait_max ? load->wait_max : sum->wait_max;
     probes_add(&sum->probes, sim.world);
     ndc_load_free(load);
+    sim_histories_free(histories);
     sim_close(&sim);
 }
 

@@ -9,6 +9,7 @@
 #include "fiber/platform.h"
 #include "server/server.h"
 #include "sim/world/domain_log.h"
+#include "sim/world/histories.h"
 
 #define START_RETRY      (500 * NS_PER_MS)
 #define REFRESH_INTERVAL NS_PER_S
@@ -267,6 +268,8 @@ void
 sim_close(struct sim *sim)
 {
     world_free(sim->world);
+    for (unsigned i = 0; i < sim->count; i++)
+        memory_base_free(sim->hosts[i].backup);
     for (unsigned i = 0; i < (sim->is_group ? sim->count : 1); i++) {
         memory_base_free(sim->hosts[i].base);
         sim_visibility_free(sim->hosts[i].sim_visibility);
@@ -287,6 +290,26 @@ sim_host_crash(struct sim_host *host)
 {
     check(host_is_running(host->host));
     host_crash(host->host);
+}
+
+void
+sim_host_keep(struct sim_host *host)
+{
+    memory_base_free(host->backup);
+    host->backup = memory_base_copy(host->base);
+    if (host->sim->histories != NULL)
+        sim_histories_keep(host->sim->histories, (unsigned)(host - host->sim->hosts));
+}
+
+void
+sim_host_restore(struct sim_host *host)
+{
+    check(!host_is_running(host->host) && host->backup != NULL);
+    memory_base_restore(host->base, host->backup);
+    sim_visibility_lose(host->sim_visibility);
+    if (host->sim->histories != NULL)
+        sim_histories_restore(host->sim->histories, (unsigned)(host - host->sim->hosts));
+    world_probe(host->sim->world, "host_restored");
 }
 
 struct slice

@@ -35,11 +35,15 @@ struct sim_host {
     unsigned starts;         /* how often it was started */
     bool is_stopping;
     struct fiber *first;
+    struct memory_base *backup; /* of its disk; NULL: none was made */
 };
+
+struct sim_histories; /* sim/world/histories.h */
 
 struct sim {
     struct world *world;
-    struct arena *arena; /* of the configs */
+    struct sim_histories *histories; /* what was ever written; NULL: nobody watches */
+    struct arena *arena;             /* of the configs */
     unsigned count;
     bool is_group;       /* each host is a cluster */
     const char *dynamic; /* settings of all hosts, as YAML (config/dynamic.h); NULL: defaults */
@@ -68,6 +72,11 @@ void sim_close(struct sim *sim);
 void sim_host_start(struct sim_host *host);
 /* Crashes it; what becomes of its commits in flight is decided. */
 void sim_host_crash(struct sim_host *host);
+/* Makes a backup of the host's disk as it is now, in place of the one before; it may be running. */
+void sim_host_keep(struct sim_host *host);
+/* The host is down, and all hosts on its disk: the disk becomes what the backup has of it, without
+ * visibility, which is no part of backups. The backup stays. */
+void sim_host_restore(struct sim_host *host);
 /* The host's /metrics. In a fiber of any host. */
 struct slice sim_host_metrics(const struct sim_host *host, struct arena *arena);
 /* Address of a host's gRPC port, as clients write it. */

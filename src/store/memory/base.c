@@ -67,6 +67,12 @@ memory_base_rows(const struct memory_base *base)
     return tree_count(base->durable.rows);
 }
 
+size_t
+memory_base_count(const struct memory_base *base, enum row_kind kind)
+{
+    return memory_rows_count(&base->durable, kind);
+}
+
 uint64_t
 memory_base_commits(const struct memory_base *base)
 {

@@ -242,6 +242,7 @@ memory_is_alone(const struct store *opened)
 static const struct store_engine engine = {
     .name = "memory",
     .is_alone = memory_is_alone,
+    .admin = &memory_admin,
     .submit = memory_submit,
     .guard = memory_guard,
     .get = memory_get,

@@ -24,6 +24,7 @@ void memory_rows_free(struct memory_rows *rows);
 /* Replaces all of `to` by a copy of `from`. */
 void memory_rows_copy(struct memory_rows *to, const struct memory_rows *from);
 uint64_t memory_rows_guard(const struct memory_rows *rows, struct slice partition_key);
+size_t memory_rows_count(const struct memory_rows *rows, enum row_kind kind);
 /* Performs steps and sets the guard. */
 void memory_rows_apply(struct memory_rows *rows, struct slice partition_key, uint64_t guard_next,
                        struct slice steps);
@@ -72,6 +73,7 @@ struct memory_base {
     uint64_t landed, lost; /* in crashes */
     bool is_shared;        /* by several hosts */
     bool is_broken;
+    _Atomic(enum store_memory) past;
     struct memory_watch watch;
 };
 /* What readers see. */
@@ -96,7 +98,8 @@ bool memory_flight_show(struct memory_base *base, struct memory_handle *handle,
                         struct flight *flight, uint64_t *guard_found);
 #endif
 
-/* --- engine.c, read.c: a host's side ---------------------------------------------------------- */
+/* --- engine.c, read.c, backup.c: a host's side
+ * ---------------------------------------------------------- */
 
 enum phase { PHASE_IDLE, PHASE_WRITING, PHASE_SYNCING };
 
@@ -118,6 +121,7 @@ memory_store_of(const struct store *store)
     return container_of(store, struct memory_store, store);
 }
 
+extern const struct store_admin memory_admin;
 /* The reads of the engine's table (engine.h). */
 struct error *memory_guard(struct store *store, struct partition partition, struct arena *arena,
                            uint64_t *guard);

@@ -27,6 +27,8 @@ void memory_base_set_delays(struct memory_base *base, int64_t write_max, int64_t
                             int64_t read_max);
 
 size_t memory_base_rows(const struct memory_base *base);
+/* Those of one kind, in all partitions. */
+size_t memory_base_count(const struct memory_base *base, enum row_kind kind);
 /* Commits that have reached the base so far. */
 uint64_t memory_base_commits(const struct memory_base *base);
 /* Points so far at which a crash makes a difference: a commit arrived, a group was written, a group
@@ -50,6 +52,16 @@ void memory_base_watch(struct memory_base *base, struct memory_watch watch);
  * that meets it fails what is in flight and stays failed until it is opened again. */
 void memory_base_break(struct memory_base *base);
 void memory_base_repair(struct memory_base *base);
+
+/* A backup: another base with what is durable in this one now; stores may be open on it. To be
+ * freed. */
+struct memory_base *memory_base_copy(const struct memory_base *base);
+/* Sets the base back to a copy of it, as a backup is restored into a folder: its rows are the
+ * copy's, and the guard of every shard is above all that it had. The stores on it say that they
+ * lost memory (store_memory) until store_set_whole. No store may be open on it. */
+void memory_base_restore(struct memory_base *base, const struct memory_base *copy);
+/* Does it not say so, or not any more? */
+bool memory_base_is_whole(const struct memory_base *base);
 
 /* Several hosts may have it open from now on: no store on it is alone. */
 void memory_base_share(struct memory_base *base);

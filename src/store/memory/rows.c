@@ -289,6 +289,18 @@ memory_rows_scan(const struct memory_rows *rows, const struct scan *scan, struct
     place_free(&to);
 }
 
+size_t
+memory_rows_count(const struct memory_rows *rows, enum row_kind kind)
+{
+    uint8_t first = (uint8_t)kind, end = (uint8_t)(kind + 1);
+    struct row_stretch row_stretch = {.from = slice_of(&first, 1), .to = slice_of(&end, 1)};
+    size_t count = 0;
+    struct tree_row *row = stretch_first(&row_stretch, rows->rows);
+    for (; row != NULL; row = stretch_next(&row_stretch, row))
+        count++;
+    return count;
+}
+
 static size_t
 smaller(size_t one, size_t other)
 {

@@ -1,0 +1,105 @@
+/* recover.c - a cluster that lost memory knows again what the others know. See domains.h and
+ * design/031.
+ *
+ * Every domain is marked when it is entered, unless it has recovered before; the mark is in no row,
+ * since the store says that memory was lost, for as long as it is true. */
+#include "base/check.h"
+#include "domain/owner/inside.h"
+#include "fiber/probe.h"
+#include "route/owner.h"
+
+void
+domain_mark(const struct domains *domains, struct domain *domain, bool is_recovered)
+{
+    const struct domain *before = domain_cache_find_record(&domains->newest, domain->id);
+    bool is_marked = before == NULL || before->is_recovering;
+    domain->is_recovering = domains_are_recovering(domains) && is_marked && !is_recovered &&
+                            domain->record->domain->is_global_domain;
+}
+
+bool
+domains_are_recovering(const struct domains *domains)
+{
+    return atomic_load_explicit(&domains->is_recovering, memory_order_relaxed);
+}
+
+/* One domain, and what is known of it. */
+struct recovery {
+    const char *domain_id;
+    int64_t heard;
+};
+
+static struct error *
+decide_recovered(const struct change_request *change_request, const struct domain_rules *rules,
+                 const struct domain_moment *moment, struct domain_decision *decision)
+{
+    const struct recovery *recovery = change_request->request;
+    const struct domain *current =
+        domain_cache_find_id(&change_request->domains->newest, recovery->domain_id);
+    *decision = (struct domain_decision){.what = DOMAIN_UNCHANGED};
+    if (current == NULL || !current->is_recovering)
+        return NULL;
+    return domain_decide_recovered(current, recovery->heard, rules, moment, change_request->arena,
+                                   decision);
+}
+
+static struct error *
+recover_one(struct domains *domains, const struct domain *domain, int64_t heard,
+            struct arena *arena)
+{
+    struct recovery recovery = {arena_text(arena, domain->id), heard};
+    struct change_request change_request = {.domains = domains,
+                                            .name = arena_text(arena, domain->name),
+                                            .request = &recovery,
+                                            .decide = decide_recovered,
+                                            .arena = arena};
+    change_request_run(&change_request);
+    domain_drop(change_request.changed);
+    if (change_request.err == NULL)
+        probe("domain_recovered");
+    return change_request.err;
+}
+
+/* Is something of it active here, and waits for this? */
+static bool
+is_due(const struct domains *domains, const struct domain *domain)
+{
+    scoped(arena_drop) struct arena *arena = arena_new(0);
+    size_t count = 0;
+    const struct domain_assignment *assignments = domain_assignments(domain, arena, &count);
+    bool is_here = false;
+    for (size_t i = 0; i < count; i++)
+        is_here = is_here ||
+                  strcmp(assignments[i].cluster_name, domains->options.group->current->name) == 0;
+    return domain->is_recovering && is_here;
+}
+
+static struct domain *
+next_due(const struct domains *domains)
+{
+    size_t cursor = 0;
+    void *value;
+    while (map_next(domains->newest.ids, &cursor, NULL, &value)) {
+        struct domain *domain = value;
+        if (!domain_cache_is_deleted(domain) && is_due(domains, domain))
+            return domain;
+    }
+    return NULL;
+}
+
+struct error *
+domains_recover(struct domains *domains, int64_t (*heard)(void *context, const char *domain_id),
+                void *context, struct arena *arena)
+{
+    check(route_is_here(owner_of_domains()) && domains_are_recovering(domains));
+    const struct domain *domain;
+    while ((domain = next_due(domains)) != NULL) {
+        scoped(arena_drop) struct arena *own = arena_new(0);
+        struct error *err = recover_one(domains, domain, heard(context, domain->id), own);
+        if (err != NULL)
+            return error_wrap(error_copy(arena, err), "going on after memory was lost");
+    }
+    /* Those that are left are active elsewhere; if one comes here, that is a change. */
+    atomic_store_explicit(&domains->is_recovering, false, memory_order_relaxed);
+    return NULL;
+}
