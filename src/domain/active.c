@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "domain/attributes.h"
 #include "domain/drain.h"
+#include "domain/entity.h"
 #include "wire/maps.h"
 
 bool
@@ -234,6 +235,31 @@ domain_choose_attribute(const struct domain *domain, const struct cluster_group 
     if (group->region_count == 0 || region.name == NULL || !domain_has_attribute(domain, &region))
         return (struct cluster_attribute){0};
     return region;
+}
+
+/* --- after memory was lost ---- */
+
+bool
+domain_has_lost(const struct domain *domain, int64_t version, const struct cluster_group *group)
+{
+    const STORED(DomainRecord) *record = domain->record;
+    bool is_own = version >= 0 && cluster_group_of_version(group, version) == group->current;
+    bool is_of_entity = entity_is_version(version, group);
+#ifdef CADENZA_FAULT_lost_version_written
+    return false;
+#endif
+    return is_own && (domain->is_recovering ||
+                      version < (is_of_entity ? record->lost_entity_below : record->lost_below));
+}
+
+int64_t
+domain_first_version(const struct domain *domain, const struct cluster_group *group)
+{
+    int64_t first = -1;
+    bool has_version =
+        cluster_group_next_version(group, group->current, domain->record->lost_below, &first);
+    check(has_version); /* it was taken when memory was lost */
+    return first;
 }
 
 /* --- where the domain is active at all ---- */

@@ -27,6 +27,14 @@ struct domain {
     bool is_recovering;
 };
 
+/* The highest versions of this cluster that the others have in histories of a domain; -1: none. */
+struct heard_versions {
+    int64_t version;
+    int64_t entity_version; /* of runs of entities */
+    /* So many rounds of versions are left out besides: somebody was not asked. */
+    int64_t rounds_skipped;
+};
+
 /* Decodes a stored record; the caller has one reference. Errors: ERR_CORRUPT naming what is wrong.
  */
 must_use struct error *domain_decode(struct slice bytes, struct arena *arena,
@@ -42,6 +50,10 @@ struct domain *domain_take(struct domain *domain);
 void domain_drop(struct domain *domain);
 /* The refusal for a name or id that no domain has. */
 must_use struct error *domain_error_unknown(const char *name_or_id, struct arena *arena);
+/* What a call is told that cannot wait, with the name of the domain. */
+#define DOMAIN_IS_RECOVERING                                                                       \
+    "This cluster lost memory (its store was restored or copied), and domain %s waits until it "   \
+    "has read from the other clusters what it had. Nothing was done, try again."
 /* Is the cluster one of the domain's? */
 bool domain_has_cluster(const API(Domain) *domain, const char *cluster_name);
 

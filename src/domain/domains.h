@@ -48,12 +48,13 @@ must_use struct error *domains_open(const struct domains_options *options, struc
  * then no global domain is changed here, and what is active here is pending. Any loop. */
 bool domains_are_recovering(const struct domains *domains);
 /* A cluster that lost memory has read again all that the others know: whatever is active here takes
- * a version that nobody has seen, and goes on (design/031). `heard` gives the highest version of
- * this cluster that the others have in the histories of a domain, -1: none; without a yield.
- * Durable and known to every loop when it returns. Where the domains live. Yields. Errors: as the
- * changers below; what is done stays done, and may be done again. */
+ * a version that nobody has seen, and goes on (design/031). `heard` gives the versions of this
+ * cluster that the others have in the histories of a domain; without a yield. Durable and known to
+ * every loop when it returns. Where the domains live. Yields. Errors: as the changers below; what
+ * is done stays done, and may be done again. */
 must_use struct error *domains_recover(struct domains *domains,
-                                       int64_t (*heard)(void *context, const char *domain_id),
+                                       struct heard_versions (*heard)(void *context,
+                                                                      const char *domain_id),
                                        void *context, struct arena *arena);
 /* On loop 0, once, when there are no more calls. Yields. */
 void domains_close(struct domains *domains);

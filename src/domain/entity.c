@@ -166,6 +166,18 @@ event_version(int64_t row_version, int64_t region_version, int64_t increment, in
            !__builtin_add_overflow(*version, region_version, version);
 }
 
+bool
+entity_is_version(int64_t version, const struct cluster_group *group)
+{
+    return version >= group->failover_version_increment << REGION_BITS;
+}
+
+int64_t
+entity_region_version(int64_t version, const struct cluster_group *group)
+{
+    return version % (group->failover_version_increment << REGION_BITS);
+}
+
 struct active_cluster
 entity_active(const struct entity *entity, const struct domain *domain,
               const struct cluster_group *group)
@@ -198,6 +210,8 @@ entity_active_run(const struct entity *entity, const struct domain *domain, int6
 #ifndef CADENZA_FAULT_entity_region_stops_runs /* fault: a source can stop workflows */
     const struct cluster *writer =
         last_version < 0 ? NULL : cluster_group_of_version(group, last_version);
+    if (writer != NULL && domain_has_lost(domain, last_version, group))
+        return active; /* nobody goes on with it before its region is known */
     if (writer != NULL)
         active = (struct active_cluster){.status = writer == group->current ? ACTIVE_HERE
                                                                             : ACTIVE_ELSEWHERE,

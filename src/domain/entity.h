@@ -50,6 +50,10 @@ STORED(EntityRecord) *entity_record(const struct entity *entity, struct arena *a
  * the caller's; too long a name gives an empty one. */
 struct slice entity_name_into(const char *type, const char *key, char *room, size_t size);
 
+/* Is it the version of an event of a run that belongs to an entity? And the version of the region
+ * that is in it, or in any other version of a cluster. */
+bool entity_is_version(int64_t version, const struct cluster_group *group);
+int64_t entity_region_version(int64_t version, const struct cluster_group *group);
 /* Which cluster is active for workflows of `domain` that belong to the entity; unknown if the
  * domain has no such region. */
 struct active_cluster entity_active(const struct entity *entity, const struct domain *domain,

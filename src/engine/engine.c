@@ -36,26 +36,44 @@ struct shard_call {
 struct sweep {
     struct engine *engine;
     void (*visit)(void *shard_call);
+    bool may_end_early; /* with its caller's deadline, or when that is cancelled */
     uint32_t next;
+    int64_t deadline;
+    struct fiber *fibers[OPENERS]; /* NULL: has ended */
     struct latch latch;
     struct arena *arena;
     struct error *err;
 };
+
+/* What a shard waits for may not come before another one has failed. */
+static void
+sweep_cancel(struct sweep *sweep)
+{
+    for (unsigned i = 0; i < OPENERS; i++)
+        if (sweep->fibers[i] != NULL && sweep->fibers[i] != fiber_self())
+            fiber_cancel(sweep->fibers[i]);
+}
 
 static void
 sweep_fiber(void *argument)
 {
     struct sweep *sweep = argument;
     struct arena *arena = arena_new(0);
+    fiber_set_deadline(sweep->deadline);
     while (sweep->next < sweep->engine->options.shard_count && sweep->err == NULL) {
         uint32_t number = sweep->next++;
         struct shard_call call = {.engine = sweep->engine, .number = number, .arena = arena};
         route_within_process(owner_of_shard(number), sweep->visit, &call);
-        if (call.err != NULL && sweep->err == NULL)
+        if (call.err != NULL && sweep->err == NULL) {
             sweep->err = error_wrap(error_copy(sweep->arena, call.err), "take shard %u", number);
+            sweep_cancel(sweep);
+        }
         arena_reset(arena);
     }
     arena_free(arena);
+    for (unsigned i = 0; i < OPENERS; i++)
+        if (sweep->fibers[i] == fiber_self())
+            sweep->fibers[i] = NULL;
     latch_done(&sweep->latch);
 }
 
@@ -66,8 +84,11 @@ sweep_run(struct sweep *sweep)
     check(sweep->next == 0 && sweep->err == NULL);
     unsigned fibers = count < OPENERS ? count : OPENERS;
     latch_init(&sweep->latch, fibers);
+    sweep->deadline = sweep->may_end_early ? fiber_deadline() : NEVER;
     for (unsigned i = 0; i < fibers; i++)
-        fiber_start("engine sweep", sweep_fiber, sweep);
+        sweep->fibers[i] = fiber_start("engine sweep", sweep_fiber, sweep);
+    if (sweep->may_end_early && !latch_wait_until(&sweep->latch, NEVER) && fiber_is_cancelled())
+        sweep_cancel(sweep); /* its deadline they have themselves */
     latch_wait(&sweep->latch);
     check(sweep->err != NULL || sweep->next == count);
 }
@@ -100,7 +121,7 @@ open_on_loop(void *argument)
     });
     check(call->engine->shards[call->number] == NULL);
     call->engine->shards[call->number] = shard;
-    call->err = shard_take(shard, call->arena);
+    call->err = shard_open(shard, call->arena);
 }
 
 /* Cross-workflow tasks go from shard to shard: not before all are there. */
@@ -144,7 +165,8 @@ engine_open(const struct engine_options *options, struct arena *arena, struct en
             options->metrics, "replication_reapplied",
             "Messages with what clients did to events that lost, done again.", NULL);
     engine->shards = memory_zalloc(options->shard_count, sizeof engine->shards[0]);
-    struct sweep sweep = {.engine = engine, .visit = open_on_loop, .arena = arena};
+    struct sweep sweep = {
+        .engine = engine, .visit = open_on_loop, .may_end_early = true, .arena = arena};
     sweep_run(&sweep);
     if (sweep.err != NULL) {
         engine_close(engine);

@@ -61,7 +61,8 @@ struct engine_options {
 
 struct engine;
 
-/* Takes all shards. On loop 0. Errors: the store's. */
+/* Takes all shards; waits while the owner of the domains does not answer. On loop 0. Errors: the
+ * store's, ERR_DEADLINE, ERR_CANCELLED. */
 must_use struct error *engine_open(const struct engine_options *options, struct arena *arena,
                                    struct engine **engine);
 /* Stops all shards; nobody calls any more. Ignores cancellation. */

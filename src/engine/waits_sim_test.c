@@ -4,9 +4,11 @@
 
 #include "base/memory.h"
 #include "base/test.h"
+#include "engine/inside.h"
 #include "fiber/clock.h"
 #include "fiber/fiber.h"
 #include "fiber/sim/world.h"
+#include "route/life.h"
 #include "store/memory/memory.h"
 #include "wire/message.h"
 #include "wire/presence.h"
@@ -204,6 +206,78 @@ lose_shards(struct scene *scene)
     EXPECT_EQ(waiting.ended, 1);
 }
 
+/* --- a renewal that crosses the end ---- */
+
+struct late_renewal {
+    struct scene *scene;
+    struct run_waiter waiter;
+    struct run_wait_for what;
+    int64_t time; /* when the query is answered */
+    unsigned answered;
+    size_t kept; /* queries of nobody, at the shard */
+};
+
+static void
+query_answered(struct run_waiter *waiter, enum query_end end, struct slice result)
+{
+    struct late_renewal *late = container_of(waiter, struct late_renewal, waiter);
+    EXPECT_EQ(end, QUERY_REFUSED);
+    late->answered++;
+}
+
+static struct owner
+owner_of(const struct late_renewal *late)
+{
+    return owner_of_shard(engine_shard_of(late->scene->engine, late->what.key.workflow_id));
+}
+
+/* At the shard: as a worker that has the query. */
+static void
+answer_query(void *argument)
+{
+    struct late_renewal *late = argument;
+    struct shard *shard = engine_served_shard(late->scene->engine, owner_of(late));
+    scoped(arena_drop) struct arena *arena = arena_new(0);
+    EXPECT_OK(fiber_sleep(late->time - clock_monotonic(), arena));
+    struct run_query *query = shard_take_query(shard, late->what.key.run_id, "query");
+    EXPECT(query != NULL);
+    query->fire(query, QUERY_REFUSED, NULL);
+}
+
+static void
+count_kept(void *argument)
+{
+    struct late_renewal *late = argument;
+    struct shard *shard = engine_served_shard(late->scene->engine, owner_of(late));
+    struct run_query *query = shard_take_query(shard, late->what.key.run_id, NULL);
+    late->kept = query != NULL;
+    if (query != NULL)
+        query->fire(query, QUERY_REFUSED, NULL);
+}
+
+/* The first renewal comes after ten seconds; values take up to a tenth of a second. */
+static void
+renew_across_the_end(struct scene *scene)
+{
+    const char *id = "wf-0";
+    for (int i = 1; route_is_here(owner_of_shard(engine_shard_of(scene->engine, id))); i++)
+        id = arena_format(scene->arena, "wf-%d", i);
+    start_run(scene, id);
+    struct late_renewal late = {.scene = scene, .what = next_of(scene, id)};
+    late.what.query_id = "query";
+    late.what.question = slice_text("?");
+    engine_wait_init(&late.waiter, scene->engine, query_answered);
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        late.time = clock_monotonic() + 10 * NS_PER_S - 50 * NS_PER_MS;
+        EXPECT(engine_wait_begin(&late.waiter, &late.what));
+        route_within_process(owner_of(&late), answer_query, &late);
+        EXPECT_OK(fiber_sleep(NS_PER_S, scene->arena));
+        EXPECT_EQ(late.answered, round + 1);
+        route_within_process(owner_of(&late), count_kept, &late);
+        EXPECT_EQ(late.kept, 0);
+    }
+}
+
 static void
 scene_main(void *argument)
 {
@@ -212,9 +286,10 @@ scene_main(void *argument)
 }
 
 static uint64_t
-simulate(void (*body)(struct scene *scene), enum world_messages messages)
+simulate(void (*body)(struct scene *scene), enum world_messages messages, int64_t delay_max)
 {
-    struct world *world = world_new(.seed = test_seed(0), .messages = messages);
+    struct world *world =
+        world_new(.seed = test_seed(0), .messages = messages, .mailbox_delay_max = delay_max);
     struct host *host = world_add_host(world, "host", 2);
     host_start(host, scene_main, &body);
     EXPECT(world_run_until(world, host_has_ended, host, 3600 * NS_PER_S));
@@ -226,19 +301,25 @@ simulate(void (*body)(struct scene *scene), enum world_messages messages)
 
 TEST(waits, each_ends_when_there_is_news)
 {
-    EXPECT_EQ(simulate(wait_for_news, MESSAGES_WHOLE), 0);
-    EXPECT_EQ(simulate(wait_for_news, MESSAGES_BYTES), 0);
-    simulate(wait_for_news, MESSAGES_FAIL);
+    EXPECT_EQ(simulate(wait_for_news, MESSAGES_WHOLE, 0), 0);
+    EXPECT_EQ(simulate(wait_for_news, MESSAGES_BYTES, 0), 0);
+    simulate(wait_for_news, MESSAGES_FAIL, 0);
 }
 
 TEST(waits, a_shard_forgets_those_that_are_not_asked_for_again)
 {
-    EXPECT_EQ(simulate(stop_waiting, MESSAGES_WHOLE), 0);
-    EXPECT(simulate(stop_waiting, MESSAGES_FAIL) > 0);
+    EXPECT_EQ(simulate(stop_waiting, MESSAGES_WHOLE, 0), 0);
+    EXPECT(simulate(stop_waiting, MESSAGES_FAIL, 0) > 0);
 }
 
 TEST(waits, a_shard_that_is_given_up_ends_those_of_its_runs)
 {
-    simulate(lose_shards, MESSAGES_WHOLE);
-    simulate(lose_shards, MESSAGES_FAIL);
+    simulate(lose_shards, MESSAGES_WHOLE, 0);
+    simulate(lose_shards, MESSAGES_FAIL, 0);
+}
+
+TEST(waits, a_renewal_that_crosses_the_end_leaves_no_query_of_nobody)
+{
+    simulate(renew_across_the_end, MESSAGES_WHOLE, 100 * NS_PER_MS);
+    simulate(renew_across_the_end, MESSAGES_BYTES, 100 * NS_PER_MS);
 }

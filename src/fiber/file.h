@@ -26,6 +26,10 @@ must_use struct error *file_write(struct file *file, uint64_t offset, const void
                                   size_t count, struct arena *arena);
 must_use struct error *file_sync(struct file *file, struct arena *arena);
 must_use struct error *file_size(struct file *file, uint64_t *size, struct arena *arena);
+/* What tells this file from its copies: the number of its inode and when that was made (wall ns; 0:
+ * the file system does not say). Both outlive writes, renames and restarts. */
+must_use struct error *file_place(struct file *file, uint64_t *inode, int64_t *born,
+                                  struct arena *arena);
 /* Takes the whole-file lock of this process. ERR_BUSY: another process holds it. */
 must_use struct error *file_lock(struct file *file, struct arena *arena);
 void file_close(struct file *file);

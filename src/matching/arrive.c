@@ -130,6 +130,8 @@ poll_expired(struct timer *timer)
 {
     struct waiting_poll *poll = container_of(timer, struct waiting_poll, timer);
     struct task_list *list = poll->list;
+    if (list->loop_lists->is_closing)
+        return;
     if (waiting_poll_is_reserved(poll)) {
         probe("reservation_overdue");
         reservation_release(poll);

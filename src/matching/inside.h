@@ -366,7 +366,8 @@ void work_init(struct loop_lists *loop_lists);
 void work_free(struct loop_lists *loop_lists);
 /* Takes the list out of those that want a worker. */
 void work_forget(struct task_list *list);
-/* Ends all workers of this loop and closes all writers. Yields. */
+/* Ends all workers of this loop and closes all writers; no timer here sends a value any more. What
+ * comes is taken still: other loops may not have stopped. Yields. */
 void loop_lists_stop(struct loop_lists *loop_lists);
 
 /* --- record.c --------------------------------------------------------------------------------- */

@@ -109,10 +109,10 @@ nap_for(int64_t duration)
 }
 
 static void
-loop_lists_close(void *argument)
+loop_lists_free(struct loop_lists *loop_lists)
 {
-    struct loop_lists *loop_lists = argument;
-    loop_lists_stop(loop_lists);
+    check(loop_lists->is_closing && loop_lists->workers.open == 0);
+    loop_lists_serve_stop(loop_lists); /* of what has come since */
     reservations_forget(loop_lists);
     size_t cursor = 0;
     void *value;
@@ -134,6 +134,7 @@ loop_lists_close(void *argument)
 struct closing {
     struct loop_message message;
     struct loop_lists *loop_lists;
+    void (*step)(struct loop_lists *loop_lists);
     struct loop *caller_loop;
     struct latch *open;
 };
@@ -149,7 +150,7 @@ static void
 closing_fiber(void *argument)
 {
     struct closing *closing = argument;
-    loop_lists_close(closing->loop_lists);
+    closing->step(closing->loop_lists);
     closing->message.deliver = closing_done;
     loop_post_answer(closing->caller_loop, &closing->message);
 }
@@ -160,24 +161,42 @@ closing_arrived(struct loop_message *message)
     fiber_start("matching close", closing_fiber, container_of(message, struct closing, message));
 }
 
+/* On all loops at once. Yields. */
+static void
+close_by(struct matching *matching, void (*step)(struct loop_lists *loop_lists))
+{
+    struct latch open;
+    latch_init(&open, matching->loops);
+    struct closing *closings = memory_zalloc(matching->loops, sizeof *closings);
+    for (unsigned i = 0; i < matching->loops; i++) {
+        closings[i] = (struct closing){.loop_lists = &matching->per_loop[i],
+                                       .step = step,
+                                       .caller_loop = loop_self(),
+                                       .open = &open};
+        closings[i].message.deliver = closing_arrived;
+        loop_post_answer(loop_at(i), &closings[i].message);
+    }
+    latch_wait(&open);
+    memory_free(closings);
+}
+
+static void
+wait_for_values(struct matching *matching)
+{
+    while (atomic_load(&matching->service.on_the_way) > 0)
+        nap_for(NS_PER_MS);
+}
+
 void
 matching_free(struct matching *matching)
 {
     check(route_is_here(owner_of_domains()));
     matching_shut_down(matching);
-    while (atomic_load(&matching->service.on_the_way) > 0)
-        nap_for(NS_PER_MS);
-    struct latch open;
-    latch_init(&open, matching->loops);
-    struct closing *closings = memory_zalloc(matching->loops, sizeof *closings);
-    for (unsigned i = 0; i < matching->loops; i++) {
-        closings[i] = (struct closing){
-            .loop_lists = &matching->per_loop[i], .caller_loop = loop_self(), .open = &open};
-        closings[i].message.deliver = closing_arrived;
-        loop_post_answer(loop_at(i), &closings[i].message);
-    }
-    latch_wait(&open);
+    wait_for_values(matching);
+    close_by(matching, loop_lists_stop);
+    wait_for_values(matching); /* that timers had sent until then; now nothing is sent any more */
+    close_by(matching, loop_lists_free);
     check(atomic_load(&matching->held) == 0);
-    memory_free(closings);
+    check(atomic_load(&matching->service.on_the_way) == 0);
     memory_free(matching);
 }

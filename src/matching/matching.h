@@ -39,7 +39,8 @@ struct matching_options {
     const struct log *log;
     struct metrics *metrics;
     const char *host;
-    bool is_alone; /* no other host has lists in this store */
+    bool is_alone;      /* no other host has lists in this store */
+    uint32_t polls_max; /* that wait at a time, of the callers of one loop; 0: a default */
     /* The task no longer needs its outbox row (it is stored, or expired and was dropped). Any loop;
      * no yield. No longer called on a loop that matching_shut_down has reached. */
     void (*task_done)(void *context, const struct task *task);

@@ -275,6 +275,48 @@ TEST(meeting, what_a_full_mailbox_refuses_is_told_and_the_rest_is_served)
     memory_free(matching_fixture);
 }
 
+/* --- too many polls ---- */
+
+#define POLLS_MAX 20 /* more than the table of a place begins with */
+
+static void
+poll_too_much(struct matching_fixture *matching_fixture)
+{
+    struct test_poll polls[POLLS_MAX], more[5];
+    for (int i = 0; i < POLLS_MAX; i++)
+        test_poll_start(matching_fixture, DECISIONS, &polls[i], NS_PER_S);
+    for (int i = 0; i < 5; i++) {
+        test_poll_start(matching_fixture, DECISIONS, &more[i], NS_PER_S);
+        if (i == 0)
+            matching_withdraw(matching_fixture->matching, &more[i].poll);
+    }
+    int64_t began = clock_monotonic();
+    for (int i = 0; i < 5; i++) {
+        EXPECT_EQ(test_poll_wait(&more[i]), POLL_FAILED);
+        EXPECT_TEXT(more[i].poll.failure, "Too many polls wait here, try again.");
+    }
+    EXPECT(clock_monotonic() - began < NS_PER_MS);
+    fixture_add(matching_fixture, DECISIONS, 1, 1);
+    EXPECT_EQ(test_poll_wait(&polls[0]), POLL_MATCHED);
+    test_poll_finish(matching_fixture, &polls[0]);
+    test_poll_start(matching_fixture, DECISIONS, &more[0], NS_PER_S); /* there is room again */
+    for (int i = 1; i < POLLS_MAX; i++)
+        EXPECT_EQ(test_poll_wait(&polls[i]), POLL_EMPTY);
+    EXPECT_EQ(test_poll_wait(&more[0]), POLL_EMPTY);
+}
+
+TEST(meeting, a_poll_too_many_fails_at_once_and_the_others_wait_on)
+{
+    struct matching_fixture *matching_fixture = memory_zalloc(1, sizeof *matching_fixture);
+    matching_fixture->base = memory_base_new(1);
+    matching_fixture->body = poll_too_much;
+    matching_fixture->polls_max = POLLS_MAX;
+    for (unsigned loops = 1; loops <= 3; loops++)
+        fixture_run_on(matching_fixture, loops);
+    memory_base_free(matching_fixture->base);
+    memory_free(matching_fixture);
+}
+
 /* --- domains ---------------------------------------------------------------------------------- */
 
 /* Adds tasks of a domain until no more are taken. */

@@ -3,7 +3,10 @@
  *
  * A poll ends when what the list sends comes, or by itself: some time after its expiry the place
  * gives it up, whatever became of it elsewhere. What comes later is dropped. So nothing that is
- * lost on the way leaks a poll, and nothing that comes twice ends one twice. */
+ * lost on the way leaks a poll, and nothing that comes twice ends one twice.
+ *
+ * A place takes half as many polls as its table can hold: one more ends as failed. It is in the
+ * table until then, too, which is in the next tick, so there is always room. */
 #include "base/check.h"
 #include "base/memory.h"
 #include "fiber/clock.h"
@@ -11,6 +14,7 @@
 #include "matching/inside.h"
 
 #define SLOTS_MAX ((uint32_t)1 << POLL_SLOT_BITS)
+#define POLLS_MAX (SLOTS_MAX / 2)
 #define NO_SLOT   UINT32_MAX
 
 static void sweep(struct timer *timer);
@@ -128,14 +132,22 @@ give_up_time(const struct loop_lists *loop_lists, const struct poll *poll)
     return loop_lists->is_drained && latest < time ? latest : time;
 }
 
+static bool
+is_full(const struct loop_lists *loop_lists)
+{
+    uint32_t most = loop_lists->matching->options.polls_max;
+    return loop_lists->polls.count >= (most == 0 ? POLLS_MAX : most);
+}
+
 void
 matching_poll(struct matching *matching, struct poll *poll)
 {
     struct loop_lists *loop_lists = loop_lists_here(matching);
+    bool is_refused = is_full(loop_lists);
     poll->partition = partition_group_choose_read(loop_lists, poll);
     poll->task = NULL;
     poll->task_arena = NULL;
-    poll->failure = NULL;
+    poll->failure = is_refused ? "Too many polls wait here, try again." : NULL;
     poll->start = NULL;
     poll->request_id = NULL;
     poll->backlog = poll->waited = 0;
@@ -145,7 +157,7 @@ matching_poll(struct matching *matching, struct poll *poll)
     struct list_id list_id = {poll->domain_id, poll->type, poll->list, poll->partition};
     struct waiter caller = {route_place_here(), poll->number};
     struct waiting_poll *waiting_poll = waiting_poll_new(poll, &list_id, caller);
-    if (!waiting_poll_send(matching, waiting_poll))
+    if (is_refused || !waiting_poll_send(matching, waiting_poll))
         waiting_poll_send_back(matching, waiting_poll, POLL_FAILED);
 }
 
@@ -196,7 +208,7 @@ poll_came_home(struct matching *matching, struct waiting_poll *came)
     poll->start = came->start;
     poll->backlog = came->backlog;
     poll->waited = came->waited;
-    if (end == POLL_FAILED)
+    if (end == POLL_FAILED && poll->failure == NULL)
         poll->failure = "Too much is on its way to the task list, try again.";
     came->task = NULL;
     came->arena = NULL;

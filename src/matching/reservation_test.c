@@ -68,6 +68,40 @@ TEST(reservation, a_poll_that_is_reserved_waits_for_its_task_and_takes_it_home)
     fixture_run(takes_home, NULL, 3);
 }
 
+/* The step is on its way to the store for longer than a list keeps a poll whose reservation does
+ * not end; but the worker waits, and so does the task. */
+static void
+slow_commit(struct matching_fixture *matching_fixture)
+{
+    static const int64_t commits[] = {45, 65, 85}; /* seconds; the poll's time is a minute */
+    struct test_poll test_poll;
+    for (size_t i = 0; i < array_length(commits); i++) {
+        test_poll_start(matching_fixture, DECISIONS, &test_poll, 60 * NS_PER_S);
+        fixture_sleep(matching_fixture, SHORT);
+        struct reservation *reservation = reserve_poll(matching_fixture, DECISIONS);
+        EXPECT(reservation != NULL);
+        fixture_sleep(matching_fixture, commits[i] * NS_PER_S);
+        EXPECT(!test_poll.is_back);
+        end_with_task(matching_fixture, reservation, DECISIONS, i + 1);
+        EXPECT_EQ(test_poll_wait(&test_poll), POLL_MATCHED);
+        EXPECT_EQ(test_poll.poll.task->schedule_id, (int64_t)i + 1);
+        EXPECT_TEXT(test_poll.poll.start, "told");
+        test_poll_finish(matching_fixture, &test_poll);
+    }
+    test_poll_start(matching_fixture, DECISIONS, &test_poll, 60 * NS_PER_S);
+    fixture_sleep(matching_fixture, SHORT);
+    struct reservation *reservation = reserve_poll(matching_fixture, DECISIONS);
+    EXPECT(reservation != NULL);
+    EXPECT_EQ(test_poll_wait(&test_poll), POLL_EMPTY); /* nobody would be there any more */
+    matching_end_reservation(matching_fixture->matching, reservation);
+}
+
+TEST(reservation, a_slow_commit_keeps_its_poll_as_long_as_the_worker_waits)
+{
+    fixture_run(slow_commit, NULL, 1);
+    fixture_run(slow_commit, NULL, 3);
+}
+
 static void
 waits_on(struct matching_fixture *matching_fixture)
 {

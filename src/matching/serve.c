@@ -28,6 +28,8 @@ serve_one(struct loop_lists *loop_lists)
 static void
 serve(struct loop_lists *loop_lists)
 {
+    if (loop_lists->is_closing)
+        return;
     for (; loop_lists->served < SERVED_MAX && !list_is_empty(&loop_lists->busy);
          loop_lists->served++)
         serve_one(loop_lists);

@@ -24,7 +24,7 @@
 #include "route/tell.h"
 #include "wire/names.h"
 
-#define POLL_SLOT_BITS   22              /* polls of a place, at most; the rest is a turn */
+#define POLL_SLOT_BITS   22              /* of the table of a place; the rest is a turn */
 #define POLL_GRACE       (40 * NS_PER_S) /* after its expiry a caller gives its poll up */
 #define POLL_SWEEP       (5 * NS_PER_S)  /* how often a place looks for such polls */
 #define DRAIN_GRACE      (5 * NS_PER_S)  /* the same, when the server drains */
@@ -109,9 +109,8 @@ struct poll_table {
 
 /* The polls of the callers at one place that are at the lists of this loop. */
 struct place_polls {
-    uint64_t newest; /* number of the newest poll that came */
-    struct waiting_poll **by_slot;
-    uint32_t capacity;
+    uint64_t newest;       /* number of the newest poll that came */
+    struct map64 *waiting; /* struct waiting_poll by number; NULL: none came yet */
 };
 
 /* --- the rows: how each value is written, and what becomes of it if it is lost ------------------

@@ -34,7 +34,8 @@
 
 struct process {
     /* From the command line; NULL: not given. */
-    const char *config_file, *dynamic_file, *data, *grpc, *http, *cluster, *log_level, *loops;
+    const char *config_file, *dynamic_file, *data, *grpc, *http, *cluster, *log_level, *loops,
+        *accept_loss;
     bool skips_time;
     struct arena *arena;
     struct config *config;
@@ -252,6 +253,7 @@ open_server(struct process *process)
         .phase = &process->phase,
         .has_system_domains = true,
         .skips_time = process->skips_time,
+        .accept_loss = process->accept_loss,
     };
     return server_start(&options, process->arena, &process->server);
 }
@@ -423,6 +425,10 @@ process_serve(int count, char **arguments)
          "Threads that serve calls and run workflows. Default one per core, less one for the "
          "store.",
          &process.loops, NULL},
+        {"accept-loss", "CLUSTERS",
+         "After memory was lost (a restored backup, an old folder): do not wait for these clusters "
+         "of the group, with commas, or for 'all'; what only they know stays lost.",
+         &process.accept_loss, NULL},
         {"skip-time", NULL,
          "When only timers are pending, the clock jumps to the next one: for tests. One loop.",
          NULL, &process.skips_time},

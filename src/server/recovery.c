@@ -1,15 +1,58 @@
-/* recovery.c - see recovery.h. The order is that of design/031: domains, runs, versions, the mark.
- * What fails is done again by the next round of who follows the runs; a crash begins anew. */
+/* recovery.c - see recovery.h. The order is that of design/031: domains, runs, domains again,
+ * versions, the mark. What fails is done again by the next round of who follows the runs; a crash
+ * begins anew. */
 #include "server/recovery.h"
 
+#include <string.h>
+
 #include "base/check.h"
+#include "base/vector.h"
 #include "engine/replicated.h"
 #include "fiber/probe.h"
 #include "route/owner.h"
 
-void
+#define PAGE_DOMAINS   256
+#define ROUNDS_SKIPPED 1000 /* of versions, when somebody is not asked */
+
+/* --- beginning ---- */
+
+static bool
+is_waived(const struct recovery *recovery, const struct cluster *cluster)
+{
+    for (size_t i = 0; recovery->waived != NULL && recovery->waived[i] != NULL; i++)
+        if (strcmp(recovery->waived[i], cluster->name) == 0)
+            return true;
+    return false;
+}
+
+/* The names that the flag has, or those of all others. */
+static struct error *
+read_waived(struct recovery *recovery, const char *accept_loss, struct arena *arena)
+{
+    const struct cluster_group *group = recovery->group;
+    vector_of(const char *) names = {0};
+    bool is_all = strcmp(accept_loss, "all") == 0;
+    for (size_t i = 0; is_all && i < group->count; i++)
+        if (&group->clusters[i] != group->current)
+            vector_push_in(&names, arena, group->clusters[i].name);
+    for (char *rest = arena_text(arena, accept_loss), *name; !is_all && rest != NULL;) {
+        name = strsep(&rest, ",");
+        const struct cluster *cluster = cluster_group_find(group, name);
+        if (cluster == NULL || cluster == group->current)
+            return error_new(arena, ERR_BAD_REQUEST,
+                             "--accept-loss: '%s' is not another cluster of the group; name those "
+                             "that are not to be waited for, or say 'all'.",
+                             name);
+        vector_push_in(&names, arena, cluster->name);
+    }
+    vector_push_in(&names, arena, NULL);
+    recovery->waived = names.items;
+    return NULL;
+}
+
+struct error *
 recovery_init(struct recovery *recovery, struct store *store, const struct cluster_group *group,
-              const struct log *log)
+              const char *accept_loss, const struct log *log, struct arena *arena)
 {
     static const char *const words[] = {
         [STORE_RESTORED] = "restored from a backup",
@@ -17,14 +60,16 @@ recovery_init(struct recovery *recovery, struct store *store, const struct clust
     };
     enum store_memory memory = store_memory(store);
     *recovery = (struct recovery){.store = store, .group = group, .log = log};
-    recovery->is_needed = memory != STORE_WHOLE && cluster_group_has_peers(group);
-    if (!recovery->is_needed)
-        return;
+    recovery->is_needed = memory != STORE_WHOLE;
+    struct error *err = accept_loss == NULL ? NULL : read_waived(recovery, accept_loss, arena);
+    if (err != NULL || !recovery->is_needed)
+        return err;
     probe("member_lost_memory");
     log_warn(log,
              "This cluster lost memory. It decides nothing for global domains until it has read "
              "from every other cluster what it had.",
              log_text("store", words[memory]));
+    return NULL;
 }
 
 bool
@@ -33,26 +78,67 @@ recovery_is_needed(const struct recovery *recovery)
     return recovery->is_needed;
 }
 
-static struct error *
-set_whole(struct recovery *recovery, struct arena *arena)
+/* --- nobody to ask ---- */
+
+static bool
+has_somebody_to_ask(const struct recovery *recovery)
 {
-    struct error *err = store_set_whole(recovery->store, arena);
-    return err == NULL ? NULL : error_wrap(err, "recording that the store is whole");
+    const struct cluster_group *group = recovery->group;
+    for (size_t i = 0; i < group->count; i++) {
+        const struct cluster *cluster = &group->clusters[i];
+        if (cluster != group->current && cluster->is_enabled && !is_waived(recovery, cluster))
+            return true;
+    }
+    return false;
 }
 
+/* Are there domains that other clusters have, too? */
+static bool
+has_shared_domains(const struct domains *domains)
+{
+    struct domain *found[PAGE_DOMAINS];
+    size_t count = 0;
+    do {
+        const char *last = count == 0 ? "" : found[count - 1]->name;
+        count = domains_list(domains, last, found, PAGE_DOMAINS);
+        for (size_t i = 0; i < count; i++)
+            if (found[i]->is_recovering && found[i]->record->domain->n_clusters > 1)
+                return true;
+    } while (count == PAGE_DOMAINS);
+    return false;
+}
+
+static void
+go_on_alone(struct recovery *recovery)
+{
+    if (recovery->waived == NULL && has_shared_domains(recovery->domains)) {
+        log_fail(
+            recovery->log,
+            "This cluster lost memory, and no other one is enabled in its configuration that "
+            "could be asked. Domains that others have, too, are not served. Enable the others, "
+            "or accept that what was lost stays lost: cadenza server --accept-loss all");
+        return;
+    }
+    scoped(arena_drop) struct arena *arena = arena_new(0);
+    recovery->has_domains = true;
+    struct error *err = recovery_end(recovery, arena);
+    if (err != NULL)
+        log_fail(recovery->log, "Going on after memory was lost failed. Start the server again.",
+                 log_error(err));
+}
+
+/* --- asking ---- */
+
 void
-recovery_follow(struct recovery *recovery, struct runs_in *runs_in)
+recovery_follow(struct recovery *recovery, struct domains_in *domains_in, struct runs_in *runs_in)
 {
     check(route_is_here(owner_of_domains()) && recovery->runs_in == NULL);
+    recovery->domains_in = domains_in;
     recovery->runs_in = runs_in;
     if (recovery->has_domains)
         runs_in_read_past(runs_in);
-    if (recovery->is_needed || store_memory(recovery->store) == STORE_WHOLE)
-        return;
-    scoped(arena_drop) struct arena *arena = arena_new(0);
-    struct error *err = set_whole(recovery, arena); /* nobody can know what it lost */
-    if (err != NULL)
-        log_warn(recovery->log, "The store stays marked as one that lost memory.", log_error(err));
+    else if (recovery->is_needed && !has_somebody_to_ask(recovery))
+        go_on_alone(recovery);
 }
 
 void
@@ -65,11 +151,23 @@ recovery_note_domains(void *context)
         runs_in_read_past(recovery->runs_in);
 }
 
-static int64_t
+void
+recovery_ask_again(void *context)
+{
+    struct recovery *recovery = context;
+    check(recovery->domains_in != NULL && recovery->has_domains);
+    domains_in_ask_again(recovery->domains_in);
+}
+
+/* --- the end ---- */
+
+static struct heard_versions
 heard_of(void *context, const char *domain_id)
 {
     const struct recovery *recovery = context;
-    return runs_in_heard(recovery->runs_in, domain_id);
+    struct heard_versions heard = runs_in_heard(recovery->runs_in, domain_id);
+    heard.rounds_skipped = recovery->waived == NULL ? 0 : ROUNDS_SKIPPED;
+    return heard;
 }
 
 /* Another cluster may not have what was sent to this one's other peers and lost here since: they
@@ -86,7 +184,7 @@ recovery_end(void *context, struct arena *arena)
             err = domains_recover(recovery->domains, heard_of, recovery, arena);
     }
     if (err == NULL)
-        err = set_whole(recovery, arena);
+        err = store_set_whole(recovery->store, arena);
     if (err != NULL)
         return err;
     probe("member_recovered");

@@ -484,7 +484,10 @@ open_parts(struct server *server, struct arena *arena)
     if (err != NULL)
         return error_wrap(error_copy(arena, err), "%s%sclusterGroupMetadata",
                           has_file ? server->options.config_file : "", has_file ? ": " : "");
-    recovery_init(&server->recovery, server->options.store, server->group, server->options.log);
+    err = recovery_init(&server->recovery, server->options.store, server->group,
+                        server->options.accept_loss, server->options.log, server->arena);
+    if (err != NULL)
+        return error_copy(arena, err);
     err = credentials_open(server->options.config, server->group, server->options.log, arena,
                            &server->credentials);
     if (err == NULL)
@@ -531,6 +534,7 @@ follow_group(struct server *server)
         .log = options->log,
         .metrics = options->metrics,
         .caught_up = recovery_is_needed(&server->recovery) ? recovery_note_domains : NULL,
+        .waived = server->recovery.waived,
         .context = &server->recovery,
     });
     server->runs_in = runs_in_start(&(struct runs_in_options){
@@ -543,11 +547,13 @@ follow_group(struct server *server)
         .log = options->log,
         .metrics = options->metrics,
         .is_recovering = recovery_is_needed(&server->recovery),
+        .waived = server->recovery.waived,
+        .have_past = recovery_ask_again,
         .recovered = recovery_end,
         .context = &server->recovery,
     });
     replication_set_runs(server->replication, server->runs_in);
-    recovery_follow(&server->recovery, server->runs_in);
+    recovery_follow(&server->recovery, server->domains_in, server->runs_in);
     atomic_store(&server->watchers,
                  watchers_start(&(struct watchers_options){.domains = server->domains,
                                                            .group = server->group,

@@ -29,6 +29,7 @@ struct server_options {
     struct visibility *visibility; /* stays the caller's, as the store does */
     const char *grpc_address;      /* NULL: as configured */
     const char *host;              /* who we are among the hosts of the cluster; NULL: "cadenza" */
+    const char *accept_loss;       /* recovery.h; NULL: nothing */
     uint32_t shard_count;          /* what the store was made with; 0: as configured */
     const struct log *log;
     struct metrics *metrics;

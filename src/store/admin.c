@@ -1,6 +1,7 @@
 /* admin.c - see admin.h. What an engine has no function for, it cannot do. */
 #include "store/admin.h"
 
+#include "base/check.h"
 #include "store/engine.h"
 
 static const struct store_admin *
@@ -41,6 +42,14 @@ enum store_memory
 store_memory(const struct store *store)
 {
     return admin_of(store)->memory == NULL ? STORE_WHOLE : admin_of(store)->memory(store);
+}
+
+const char *
+store_memory_word(enum store_memory memory)
+{
+    static const char *const words[] = {"whole", "restored", "copied"};
+    check(memory < array_length(words));
+    return words[memory];
 }
 
 struct error *

@@ -27,6 +27,8 @@ enum store_memory {
     STORE_COPIED,   /* does not lie where it was written: an old copy, perhaps */
 };
 enum store_memory store_memory(const struct store *store);
+/* "whole", "restored", "copied". */
+const char *store_memory_word(enum store_memory memory);
 /* What it lost was read from the others, as far as they have it: forgets the mark, durably. Yields.
  * Errors: ERR_UNAVAILABLE, ERR_IO (the mark stays). */
 must_use struct error *store_set_whole(struct store *store, struct arena *arena);
@@ -48,7 +50,7 @@ struct store_info {
     unsigned format;
     const char *cluster_name;
     uint32_t shard_count;
-    bool is_restored;
+    enum store_memory memory; /* that it will say at the next opening */
     bool was_closed; /* the last process closed it; else its log is replayed at the next opening */
     uint64_t log_files, log_bytes;
     uint64_t torn_bytes; /* of a last write that never finished: the next start sets it aside */

@@ -298,7 +298,7 @@ def test_a_restored_member_catches_up_with_its_group_before_it_changes_global_do
             return False
         except grpc.RpcError as error:
             assert error.code() == grpc.StatusCode.RESOURCE_EXHAUSTED, error
-            assert "caught up" in error.details(), error
+            assert "lost memory" in error.details(), error
             return True
 
     peer = member(1, folder / "peer")

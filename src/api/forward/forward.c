@@ -233,7 +233,8 @@ find_active(struct rpc_call *call, const struct call_subject *subject, struct ho
     home_lookup_end(call, &lookup, active.status != ACTIVE_UNKNOWN_ATTRIBUTE);
     found->status = active.status;
     found->cluster_name = arena_text(call->arena, active.cluster_name);
-    if (found->is_unknown && domain != NULL && domain_drains_to_here(domain, api->options.group))
+    if (found->is_unknown && domain != NULL &&
+        (domain->is_recovering || domain_drains_to_here(domain, api->options.group)))
         found->status = ACTIVE_PENDING; /* what is not here may come yet */
     found->is_outside =
         found->is_unknown && domain != NULL &&

@@ -44,31 +44,17 @@ run_describe(struct fixture *fixture, const char *workflow_id, const char *run_i
     return fixture_ok(fixture, fixture_describe(fixture, workflow_id, run_id));
 }
 
-/* As a worker does: a poll whose answer did not come in time is given up, and it polls again. */
-static void *
-poll_until_answered(struct fixture *fixture, const ProtobufCMessage *request)
-{
-    ProtobufCMessage *response = NULL;
-    struct error *err = fixture_call_at(fixture, request, &response);
-    if (err != NULL && err->kind == ERR_DEADLINE)
-        err = fixture_call_at(fixture, request, &response);
-    EXPECT_OK(err);
-    return response;
-}
-
 API(PollForDecisionTaskResponse) *
 poll_decision(struct fixture *fixture, const char *list)
 {
-    return poll_until_answered(fixture, &fixture_poll(fixture, list)->base);
+    return fixture_ok(fixture, fixture_poll(fixture, list));
 }
 
 API(PollForActivityTaskResponse) *
 poll_activity(struct fixture *fixture, const char *list)
 {
-    API(PollForActivityTaskRequest) *request =
-        API_NEW(fixture->arena, poll_for_activity_task_request, .domain = "orders",
-                .task_list = fixture_list(fixture, list), .identity = "worker");
-    return poll_until_answered(fixture, &request->base);
+    return API_OK(fixture, poll_for_activity_task, .domain = "orders",
+                  .task_list = fixture_list(fixture, list), .identity = "worker");
 }
 
 void

@@ -35,8 +35,8 @@ print_info_table(const struct store_info *info)
     cli_print("cluster        %s\nshards         %u\nformat         %u\nwrites         %llu\n",
               info->cluster_name, info->shard_count, info->format,
               (unsigned long long)info->sequence);
-    cli_print("closed cleanly %s\nfrom a backup  %s\n", yes_or_no(info->was_closed),
-              yes_or_no(info->is_restored));
+    cli_print("closed cleanly %s\nmemory         %s\n", yes_or_no(info->was_closed),
+              store_memory_word(info->memory));
     if (info->note != NULL)
         cli_print("note           %s\n", info->note);
     cli_print("log            %llu files, %llu bytes\ntables         %llu files, %llu bytes\n",
@@ -70,14 +70,14 @@ info_json(const struct store_info *info)
             levels, json_pack("{s:s, s:i, s:I, s:I}", "family", info->levels[i].family, "level",
                               info->levels[i].level, "files", (json_int_t)info->levels[i].files,
                               "bytes", (json_int_t)info->levels[i].bytes));
-    return json_pack("{s:s, s:i, s:i, s:I, s:b, s:b, s:I, s:I, s:I, s:I, s:s?, s:o, s:o}",
-                     "cluster", info->cluster_name, "shards", (int)info->shard_count, "format",
-                     (int)info->format, "writes", (json_int_t)info->sequence, "closedCleanly",
-                     info->was_closed, "fromBackup", info->is_restored, "logBytes",
-                     (json_int_t)info->log_bytes, "tableBytes", (json_int_t)info->table_bytes,
-                     "largeValueBytes", (json_int_t)info->large_bytes, "largeValueDeletedBytes",
-                     (json_int_t)info->large_dead_bytes, "note", info->note, "kinds", kinds,
-                     "levels", levels);
+    return json_pack(
+        "{s:s, s:i, s:i, s:I, s:b, s:s, s:b, s:I, s:I, s:I, s:I, s:s?, s:o, s:o}", "cluster",
+        info->cluster_name, "shards", (int)info->shard_count, "format", (int)info->format, "writes",
+        (json_int_t)info->sequence, "closedCleanly", info->was_closed, "memory",
+        store_memory_word(info->memory), "fromBackup", info->memory == STORE_RESTORED, "logBytes",
+        (json_int_t)info->log_bytes, "tableBytes", (json_int_t)info->table_bytes, "largeValueBytes",
+        (json_int_t)info->large_bytes, "largeValueDeletedBytes", (json_int_t)info->large_dead_bytes,
+        "note", info->note, "kinds", kinds, "levels", levels);
 }
 
 struct error *

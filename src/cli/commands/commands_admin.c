@@ -52,8 +52,8 @@ const struct cli_command cli_admin_commands[] = {
         .arguments = "BACKUP",
         .word_count = 1,
         .summary = "Makes a new data folder from a backup. Its shards get higher range ids, and as "
-                   "a member of a group it\nmust catch up with the others before it takes writes "
-                   "for global domains.",
+                   "a member of a group it\nreads from the others what it lacks before it decides "
+                   "anything for global domains.",
         .examples = "  cadenza admin restore /backups/monday --data ./data-restored\n",
         .flags = "data",
         .run = cli_restore,

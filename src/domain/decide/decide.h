@@ -101,15 +101,13 @@ must_use struct error *domain_decide_drained(const struct domain *current,
                                              struct arena *arena, struct domain_decision *decision);
 
 /* This cluster lost memory and knows again what all others know (design/031). What is active here,
- * the domain itself or attributes of it, takes a version above all that it had, and above `heard`
- * (-1: nothing), the highest version of this cluster that the others have in histories. Nothing
- * moves: a failover that is made elsewhere at the same time wins over the domain's. Unchanged:
- * nothing is active here. Errors: ERR_BAD_REQUEST (no version is left). */
-must_use struct error *domain_decide_recovered(const struct domain *current, int64_t heard,
-                                               const struct domain_rules *rules,
-                                               const struct domain_moment *moment,
-                                               struct arena *arena,
-                                               struct domain_decision *decision);
+ * the domain itself or attributes of it, takes a version above all that this cluster had and that
+ * was heard. Nothing moves: a failover that is made elsewhere at the same time wins over the
+ * domain's. Errors: ERR_BAD_REQUEST (no version is left). */
+must_use struct error *
+domain_decide_recovered(const struct domain *current, const struct heard_versions *heard,
+                        const struct domain_rules *rules, const struct domain_moment *moment,
+                        struct arena *arena, struct domain_decision *decision);
 
 /* Something else ended a drain: its entry in the history says how, and nothing else changes. */
 void domain_decide_report(const struct domain *current, STORED(FailoverRecord) *failover,

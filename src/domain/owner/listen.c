@@ -157,7 +157,7 @@ serve_read_log(void *domains, struct owner owner, const void *argument, struct a
     return NULL;
 }
 
-/* Reads. Lost: the shard is taken again, which reads again. */
+/* Reads. Lost: the shard is taken again, which reads again; at the start of a process, too. */
 static const struct route_question read_log_question = {
     .name = "domains.read_log",
     .request = INTERNAL_TYPE(domain_log_query),

@@ -24,33 +24,33 @@ domains_are_recovering(const struct domains *domains)
 }
 
 /* One domain, and what is known of it. */
-struct recovery {
+struct recovery_request {
     const char *domain_id;
-    int64_t heard;
+    struct heard_versions heard;
 };
 
 static struct error *
 decide_recovered(const struct change_request *change_request, const struct domain_rules *rules,
                  const struct domain_moment *moment, struct domain_decision *decision)
 {
-    const struct recovery *recovery = change_request->request;
+    const struct recovery_request *request = change_request->request;
     const struct domain *current =
-        domain_cache_find_id(&change_request->domains->newest, recovery->domain_id);
+        domain_cache_find_id(&change_request->domains->newest, request->domain_id);
     *decision = (struct domain_decision){.what = DOMAIN_UNCHANGED};
     if (current == NULL || !current->is_recovering)
         return NULL;
-    return domain_decide_recovered(current, recovery->heard, rules, moment, change_request->arena,
+    return domain_decide_recovered(current, &request->heard, rules, moment, change_request->arena,
                                    decision);
 }
 
 static struct error *
-recover_one(struct domains *domains, const struct domain *domain, int64_t heard,
+recover_one(struct domains *domains, const struct domain *domain, struct heard_versions heard,
             struct arena *arena)
 {
-    struct recovery recovery = {arena_text(arena, domain->id), heard};
+    struct recovery_request request = {arena_text(arena, domain->id), heard};
     struct change_request change_request = {.domains = domains,
                                             .name = arena_text(arena, domain->name),
-                                            .request = &recovery,
+                                            .request = &request,
                                             .decide = decide_recovered,
                                             .arena = arena};
     change_request_run(&change_request);
@@ -60,46 +60,32 @@ recover_one(struct domains *domains, const struct domain *domain, int64_t heard,
     return change_request.err;
 }
 
-/* Is something of it active here, and waits for this? */
-static bool
-is_due(const struct domains *domains, const struct domain *domain)
-{
-    scoped(arena_drop) struct arena *arena = arena_new(0);
-    size_t count = 0;
-    const struct domain_assignment *assignments = domain_assignments(domain, arena, &count);
-    bool is_here = false;
-    for (size_t i = 0; i < count; i++)
-        is_here = is_here ||
-                  strcmp(assignments[i].cluster_name, domains->options.group->current->name) == 0;
-    return domain->is_recovering && is_here;
-}
-
 static struct domain *
-next_due(const struct domains *domains)
+next_recovering(const struct domains *domains)
 {
     size_t cursor = 0;
     void *value;
     while (map_next(domains->newest.ids, &cursor, NULL, &value)) {
         struct domain *domain = value;
-        if (!domain_cache_is_deleted(domain) && is_due(domains, domain))
+        if (!domain_cache_is_deleted(domain) && domain->is_recovering)
             return domain;
     }
     return NULL;
 }
 
 struct error *
-domains_recover(struct domains *domains, int64_t (*heard)(void *context, const char *domain_id),
-                void *context, struct arena *arena)
+domains_recover(struct domains *domains,
+                struct heard_versions (*heard)(void *context, const char *domain_id), void *context,
+                struct arena *arena)
 {
     check(route_is_here(owner_of_domains()) && domains_are_recovering(domains));
     const struct domain *domain;
-    while ((domain = next_due(domains)) != NULL) {
+    while ((domain = next_recovering(domains)) != NULL) {
         scoped(arena_drop) struct arena *own = arena_new(0);
         struct error *err = recover_one(domains, domain, heard(context, domain->id), own);
         if (err != NULL)
             return error_wrap(error_copy(arena, err), "going on after memory was lost");
     }
-    /* Those that are left are active elsewhere; if one comes here, that is a change. */
     atomic_store_explicit(&domains->is_recovering, false, memory_order_relaxed);
     return NULL;
 }

@@ -203,6 +203,7 @@ static struct error *
 decide_child_result(void *context, struct step *step)
 {
     const struct start_result *result = context;
+    check(result->initiated_id > 0);
     if (result->run_id == NULL)
         return command_child_refused(step, result->initiated_id);
     return command_child_started(step, result->initiated_id, result->run_id);
@@ -212,6 +213,7 @@ static struct error *
 give_first_decision(struct parent_view *view, const char *run_id)
 {
     const STORED(PendingChild) *child = view->child;
+    check(run_id[0] != '\0'); /* this run, whichever is the current one */
     struct cross_task_request wanted = {.kind = CROSS_TASK_PARENT_KNOWS,
                                         .target = {child->domain_id, child->workflow_id, run_id},
                                         .origin = origin_of(view->work, child),
@@ -228,6 +230,7 @@ start_and_record(struct parent_view *view)
     struct start_answer answer = {0};
     struct start_result result = {.initiated_id = view->child->initiated_id};
     check(view->is_open && view->child->started_id == EVENT_NONE);
+    check(view->child->start != NULL); /* kept until it has started */
     struct error *err = start_child(view, &answer);
     if (err != NULL && err->kind != ERR_ALREADY_STARTED)
         return err;
@@ -286,6 +289,7 @@ look_children(void *context, struct step *step)
     vector_of(STORED(PendingChild) *) all = {0};
     size_t cursor = 0;
     void *value;
+    check(view->children.count == 0 && !view->has_more); /* a walk looks once */
     if (run_is_open(run))
         return NULL; /* the history that closed it has lost */
     const API(ActiveClusterSelectionPolicy) *policy = run->core->active_cluster_selection_policy;

@@ -4,6 +4,7 @@
  * history of the parent that lost, after a failover by force, and the row is gone. So when a parent
  * comes back to a child that it has started (its history was replaced by another one, or the start
  * was repeated), it looks for itself. */
+#include "base/check.h"
 #include "engine/inside.h"
 #include "engine/run/rebuild.h"
 #include "engine/run/run_key.h"
@@ -48,6 +49,7 @@ static struct error *
 read_end(struct cross_task_work *work, const struct run_key *key, const API(HistoryEvent) **end)
 {
     struct history_state state;
+    check(*end == NULL && key->run_id[0] != '\0');
     struct error *err = engine_history_state(work->engine, key, work->arena, &state);
     if (err != NULL || state.is_open)
         return err;
@@ -87,6 +89,7 @@ cross_task_report_closed(struct cross_task_work *work, const STORED(PendingChild
                          const char *run_id)
 {
     struct run_key key = {child->domain_id, child->workflow_id, ""};
+    check(run_id[0] != '\0'); /* it was started */
     INTERNAL(RunKey) names = run_key_to_message(&key);
     INTERNAL(ChildRun) found = INTERNAL_VALUE(CHILD_RUN__INIT);
     struct error *err = engine_ask(work->engine, key.workflow_id, &find_child_question, &names,

@@ -26,6 +26,7 @@ cross_task_step_source(struct cross_task_work *work, decide_function *decide, vo
                               .range_id = work->cross_task->range_id,
                               .decide = decide,
                               .context = context};
+    check(step.range_id != 0); /* else a later owner of the shard would make it, too */
     return shard_step(engine_own_shard(work->engine, work->source.workflow_id), &step, work->arena);
 }
 
@@ -140,13 +141,13 @@ look_closed(void *context, const struct run *run, const STORED(CurrentRecord) *c
 #ifdef CADENZA_FAULT_row_version_ignored
     return;
 #endif
-    if (run_is_open(run) || run_last_version(run) != row->event_version)
-        work->is_void = true;
+    work->is_void = run_is_open(run) || run_last_version(run) != row->event_version;
 }
 
 static struct error *
 check_closed(struct cross_task_work *work)
 {
+    check(!work->is_void); /* it is asked first */
     if (work->cross_task->transfer->event_version == VERSION_NONE)
         return NULL; /* a domain of one cluster: there is one history */
     struct shard *shard = engine_own_shard(work->engine, work->source.workflow_id);

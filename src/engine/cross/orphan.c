@@ -84,6 +84,7 @@ static struct error *
 ask_parent(struct orphan_view *view, const struct run_key *parent)
 {
     const struct cross_task_work *work = view->work;
+    check(view->is_waiting && view->request_id != NULL); /* look_self */
     INTERNAL(RunKey) key = run_key_to_message(parent);
     INTERNAL(AskParent) request = INTERNAL_VALUE(ASK_PARENT__INIT);
     INTERNAL(ParentAnswer) answer = INTERNAL_VALUE(PARENT_ANSWER__INIT);

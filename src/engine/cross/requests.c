@@ -15,6 +15,7 @@
 #include "fiber/probe.h"
 #include "wire/message.h"
 
+#define TYPE_REQUEST       CADENZA__STORAGE__V1__TRANSFER_TYPE__TRANSFER_TYPE_REQUEST
 #define UNKNOWN_DOMAIN_MAX (3600 * NS_PER_S) /* a request of one is not kept longer */
 
 /* --- in ---- */
@@ -38,7 +39,9 @@ static struct error *
 serve_accept(void *engine, struct owner owner, const void *request, struct arena *arena,
              void *answer)
 {
-    STORED(TransferRow) row = *((const INTERNAL(AcceptStart) *)request)->row; /* it is completed */
+    const INTERNAL(AcceptStart) *asked = request;
+    check(asked->row != NULL && asked->row->type == TYPE_REQUEST); /* engine_accept */
+    STORED(TransferRow) row = *asked->row;                         /* it is completed */
     return shard_accept(engine_served_shard(engine, owner), &row, arena);
 }
 
@@ -56,7 +59,7 @@ engine_accept(struct engine *engine, const char *domain_id, const struct start_c
               struct arena *arena)
 {
     STORED(TransferRow) *row = message_new(arena, STORED_TYPE(transfer_row));
-    row->type = CADENZA__STORAGE__V1__TRANSFER_TYPE__TRANSFER_TYPE_REQUEST;
+    row->type = TYPE_REQUEST;
     row->domain_id = (char *)domain_id;
     row->workflow_id = command->request->workflow_id;
     check(command->signal == NULL || command->signal->start_request == command->request);
@@ -135,6 +138,15 @@ follow_home(struct cross_task_work *work, struct error *refusal)
     return cross_task_follow(work, &wanted, refusal);
 }
 
+/* Is this cluster reading what it lost of the domain? */
+static bool
+is_recovering(const struct cross_task_work *work)
+{
+    const struct domain *domain =
+        domains_find_id(work->engine->options.domains, work->cross_task->transfer->domain_id);
+    return domain != NULL && domain->is_recovering;
+}
+
 struct error *
 cross_task_do_request(struct cross_task_work *work)
 {
@@ -156,6 +168,8 @@ cross_task_do_request(struct cross_task_work *work)
                                        : "accepted_repeated");
         return NULL;
     }
+    if (err->kind == ERR_DOMAIN_NOT_ACTIVE && is_recovering(work))
+        return err; /* it may have been done, in a run that was lost here */
     if (err->kind == ERR_DOMAIN_NOT_ACTIVE)
         err = follow_home(work, err);
     if (err == NULL || !is_refused(err, row))

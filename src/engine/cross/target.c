@@ -61,6 +61,7 @@ decide_wanted(void *context, struct step *step)
 {
     const struct cross_task_request *wanted = context;
     struct end_child_request end = {(const STORED(PendingChild) *)wanted->body, wanted->origin};
+    check(step->mutation != NULL); /* there is a target */
     switch (wanted->kind) {
     case CROSS_TASK_SIGNAL:
         return decide_signal(wanted, step);
@@ -149,7 +150,9 @@ start_here(struct shard *shard, struct cross_task_request *wanted, struct arena 
         .command = &command,
         .answer = &wanted->answer,
         .parent_version = wanted->kind == CROSS_TASK_START_CHILD ? row->event_version : 0};
-    return engine_step_start(shard, wanted->target.domain_id, &start, arena);
+    struct error *err = engine_step_start(shard, wanted->target.domain_id, &start, arena);
+    check(err != NULL || wanted->answer.run_id != NULL); /* without one it would count as refused */
+    return err;
 }
 
 /* How far the parent is that is told of a child. */
@@ -275,6 +278,8 @@ serve_cross_task(void *engine, struct owner owner, const void *request, struct a
         return error_new(arena, ERR_BAD_REQUEST, "A cross-workflow task of the unknown kind %u.",
                          asked.kind);
     struct error *err = step_target(engine_served_shard(engine, owner), &wanted, arena);
+    check(wanted.answer.run_id == NULL || wanted.kind == CROSS_TASK_START_CHILD ||
+          wanted.kind == CROSS_TASK_REQUEST); /* only a start has an answer */
     told->run_id = presence_make_text(wanted.answer.run_id);
     told->is_new = wanted.answer.is_new;
     return err;

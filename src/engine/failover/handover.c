@@ -13,6 +13,7 @@
 #include "base/check.h"
 #include "base/memory.h"
 #include "domain/active.h"
+#include "domain/entity.h"
 #include "engine/shard/applied_domains.h"
 #include "engine/shard/context.h"
 #include "engine/shard/failover_state.h"
@@ -36,6 +37,16 @@ struct handover {
 
 /* ---- one run; no yields ---- */
 
+/* This cluster lost memory since it wrote the run last, and had taken a version since that it could
+ * have written with: is that still older than what the next cluster writes with? */
+static bool
+may_write_anew(const struct run_context *context, const struct run *run,
+               const struct cluster_group *group)
+{
+    return !context->domain->is_recovering && !entity_is_version(run_last_version(run), group) &&
+           domain_first_version(context->domain, group) < context->event_version;
+}
+
 /* The decision that keeps something waiting is closed, as long as it is ours. */
 static void
 give_up(struct handover *handover, struct workflow *workflow, struct loaded_run *loaded,
@@ -47,8 +58,14 @@ give_up(struct handover *handover, struct workflow *workflow, struct loaded_run 
     if (!run_has_buffered(run) ||
         cluster_group_of_version(group, run_last_version(run)) != group->current)
         return;
+    if (domain_has_lost(context->domain, run_last_version(run), group) &&
+        !may_write_anew(context, run, group))
+        return;
     probe("buffered_handed_over");
-    tenure_write_buffered(tenure, workflow, loaded, context, handover->arena);
+    int64_t version = run_last_version(run);
+    if (domain_has_lost(context->domain, version, group))
+        version = domain_first_version(context->domain, group);
+    tenure_write_buffered(tenure, workflow, loaded, version, context, handover->arena);
 }
 
 static struct error *
@@ -127,6 +144,8 @@ has_stayed(const struct handover *handover, const STORED(CurrentRecord) *record)
         cluster_group_of_version(options->group, record->last_write_version);
     bool is_there = writer != NULL && strcmp(writer->name, active.cluster_name) == 0;
     bool is_versioned = attribute.scope != NULL || !domain_is_active_active(domain);
+    if (domain_has_lost(domain, record->last_write_version, options->group))
+        return false;
     if (is_there)
         return !is_versioned || active.failover_version == record->last_write_version;
     return active.status != ACTIVE_HERE && writer != options->group->current;
@@ -174,6 +193,7 @@ take_over_all(struct handover *handover)
                             .rows_max = PAGE_ROWS};
         arena_reset(handover->arena);
         err = store_scan(shard->options.store, &scan, handover->arena, &rows);
+        check(err != NULL || rows.count > 0 || !rows.has_more); /* each page comes further */
         for (size_t i = 0; err == NULL && i < rows.count && !handover->tenure->is_over; i++)
             err = take_over_row(handover, &rows.row[i]);
         has_more = err == NULL && rows.has_more;
@@ -250,8 +270,9 @@ handover_start(struct tenure *tenure, const char *domain_id)
 void
 handover_begin(struct tenure *tenure, const struct domain *domain, uint64_t version)
 {
-    /* The version that the failover found. */
-    if ((uint64_t)domain->record->failover_notification_version >= version)
+    bool is_moved = /* the version that the failover found */
+        (uint64_t)domain->record->failover_notification_version >= version;
+    if (is_moved || (markers_has(tenure, domain->id) && !domain->is_recovering))
         handover_start(tenure, domain->id);
 }
 

@@ -110,6 +110,7 @@ add_due_marker(struct tenure *tenure, const STORED(FailoverMarker) *due)
 void
 markers_begin(struct tenure *tenure, const STORED(ShardRecord) *record)
 {
+    check(list_is_empty(&tenure->markers.due) && tenure->markers.newest == 0);
     for (size_t i = 0; i < record->n_markers; i++)
         add_due_marker(tenure, record->markers[i]);
     if (record->n_markers > 0)
@@ -180,6 +181,7 @@ markers_repeat(struct tenure *tenure, const struct cluster *target, struct arena
 {
     struct domain *found[PAGE_DOMAINS];
     size_t count = 0;
+    check(target != NULL); /* not for all who may wait: only its rows were dropped */
     struct error *err = applied_domains_catch_up(tenure, arena);
     if (err == NULL && !writer_has_room(tenure->writer))
         err = error_new(arena, ERR_UNAVAILABLE, "too many changes are waiting");
@@ -229,14 +231,16 @@ markers_put(struct tenure *tenure, const char *domain_id, uint64_t order, struct
     check(order <= tenure->markers.newest);
     if (!markers_has(tenure, domain_id))
         return;
+    /* One that lost memory cannot say that everything before the marker is there: it waits. */
+    if (domain != NULL && domain->is_recovering)
+        return;
     tenure_renew_range(tenure);
     struct batch *batch = tenure_batch(tenure, arena);
     list_each_safe(node, &tenure->markers.due) {
         struct marker *marker = list_entry(node, struct marker, node);
         if (strcmp(marker->domain_id, domain_id) != 0 || marker->order > order)
             continue;
-        /* One that lost memory cannot say that everything before the marker is there. */
-        bool is_void = domain == NULL || domain->is_recovering || !is_true(marker, domain);
+        bool is_void = domain == NULL || !is_true(marker, domain);
         probe(is_void ? "marker_void" : "marker_put");
         if (!is_void)
             replicate_put_marker(tenure, domain, make_stored(marker, arena), batch);

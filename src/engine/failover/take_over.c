@@ -27,6 +27,7 @@ submit_step(struct tenure *tenure, struct workflow *workflow, struct loaded_run 
             const struct step *step)
 {
     struct step_batch batch;
+    check(mutation_run(step->mutation) == loaded->run); /* it is changed, not replaced */
     step_batch_begin(&batch, tenure, workflow, step->arena);
     step_batch_add(&batch, step->mutation, loaded);
     if (workflow_has_current(workflow, loaded->run))
@@ -36,12 +37,13 @@ submit_step(struct tenure *tenure, struct workflow *workflow, struct loaded_run 
 
 ticket_t
 tenure_write_buffered(struct tenure *tenure, struct workflow *workflow, struct loaded_run *loaded,
-                      const struct run_context *context, struct arena *arena)
+                      int64_t version, const struct run_context *context, struct arena *arena)
 {
     struct run_context *own = arena_make(arena, struct run_context);
     check(run_has_buffered(loaded->run));
     *own = *context;
-    own->event_version = run_last_version(loaded->run);
+    own->event_version = version;
+    check(version >= run_last_version(loaded->run));
     struct step step = begin_step(workflow, loaded, own, arena);
     command_close_decision(&step);
     return submit_step(tenure, workflow, loaded, &step);
@@ -57,7 +59,8 @@ has_stayed(const struct tenure *tenure, const struct run *run, const struct run_
 #endif
     return cluster_attribute_of(run->core->active_cluster_selection_policy).scope == NULL &&
            domain_is_active_active(context->domain) &&
-           cluster_group_of_version(group, run_last_version(run)) == group->current;
+           cluster_group_of_version(group, run_last_version(run)) == group->current &&
+           !domain_has_lost(context->domain, run_last_version(run), group);
 }
 
 bool
@@ -70,7 +73,7 @@ tenure_must_take_over(const struct tenure *tenure, const struct run *run,
 
 /* What this cluster took under its last version and did not write yet is written with that one: it
  * may be no more than what the next cluster has heard of already. Where a marker was put there is
- * nothing of the kind. */
+ * nothing of the kind. After memory was lost all of it gets the new version. */
 ticket_t
 tenure_take_over(struct tenure *tenure, struct workflow *workflow, struct loaded_run *loaded,
                  const struct run_context *context, bool has_changes, struct arena *arena)
@@ -78,10 +81,12 @@ tenure_take_over(struct tenure *tenure, struct workflow *workflow, struct loaded
     const struct cluster_group *group = tenure->shard->options.group;
     struct run_context *own = arena_make(arena, struct run_context);
     struct run *run = loaded->run;
+    check(run_last_version(run) < context->event_version); /* it comes from an earlier one */
     *own = *context;
     struct step step = begin_step(workflow, loaded, own, arena);
     const struct cluster *writer = cluster_group_of_version(group, run_last_version(run));
-    bool was_ours = run_has_buffered(run) && writer == group->current;
+    bool was_ours = run_has_buffered(run) && writer == group->current &&
+                    !domain_has_lost(context->domain, run_last_version(run), group);
     if (was_ours) {
         own->event_version = run_last_version(run);
         command_close_decision(&step);

@@ -102,6 +102,7 @@ take_runs(struct visibility_rebuilding *visibility_rebuilding, struct arena *are
     while (err == NULL && rows.has_more) {
         scoped(arena_drop) struct arena *page = arena_new(0);
         err = store_scan(shard->options.store, &scan, page, &rows);
+        check(err != NULL || rows.count > 0 || !rows.has_more); /* each page comes further */
         for (size_t i = 0; err == NULL && i < rows.count; i++)
             err = take_run(visibility_rebuilding, &rows.row[i], page);
         if (err == NULL && visibility_rebuilding->tenure->is_over)
@@ -143,6 +144,7 @@ visibility_rebuild(struct tenure *tenure, struct arena *arena)
                                                           .held_arena = arena_new(0)};
     uint64_t wanted = tenure->visibility_feed.rebuilds_wanted;
     check(wanted > tenure->visibility_feed.rebuilds_done);
+    check(tenure->visibility_feed.is_begun); /* what visibility has was asked before */
     struct error *err = set_aside(&visibility_rebuilding, arena);
     if (err == NULL)
         err = start_over(&visibility_rebuilding, visibility_rebuilding.next - 1, arena);

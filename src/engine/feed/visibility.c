@@ -105,6 +105,7 @@ void
 visibility_begin(struct tenure *tenure, const STORED(ShardRecord) *record)
 {
     struct visibility_feed *visibility_feed = &tenure->visibility_feed;
+    check(!visibility_feed->is_begun && visibility_feed->handed == 0); /* it comes first */
     visibility_feed->trimmed = record == NULL ? 0 : record->visible_level;
     visibility_feed->unread_from = visibility_feed->trimmed + 1;
     visibility_feed->is_without = record != NULL && !record->has_visible;
@@ -228,6 +229,7 @@ void
 visibility_release(struct tenure *tenure, ticket_t durable)
 {
     struct visibility_feed *visibility_feed = &tenure->visibility_feed;
+    check(durable <= writer_durable(tenure->writer)); /* visibility shows what cannot get lost */
     while (!list_is_empty(&visibility_feed->undurable)) {
         struct visibility_update *update =
             list_entry(visibility_feed->undurable.next, struct visibility_update, node);
@@ -365,6 +367,7 @@ read_page(struct tenure *tenure, struct arena *arena, bool *has_room)
     struct visibility_feed *visibility_feed = &tenure->visibility_feed;
     ticket_t ticket = visibility_feed->unread_ticket;
     check(visibility_feed->unread_from != 0 && visibility_feed->is_begun);
+    check(*has_room);
     struct error *err = tenure_wait(tenure, ticket, arena);
     if (err != NULL)
         return err;

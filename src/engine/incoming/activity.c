@@ -149,6 +149,7 @@ serve_activity(void *engine, struct owner owner, const void *request, struct are
     const ADMIN(SyncActivityTaskAttributes) *activity = request;
     const API(WorkflowExecution) *execution = activity->workflow_execution;
     struct replicated_outcome outcome = {0};
+    check(execution != NULL && activity->version_history != NULL); /* who asks has looked */
     struct replicated_activity replicated_activity = {
         .activity = activity, .outcome = &outcome, .arena = arena};
     struct error *err = read_times(&replicated_activity, arena);

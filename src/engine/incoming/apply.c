@@ -86,6 +86,7 @@ begin_switched(struct incoming *incoming)
 {
     struct run *run = incoming->rebuilt, *old = incoming->target->run;
     check(run != NULL && run != old && strcmp(run->core->run_id, old->core->run_id) == 0);
+    check(!run_has_buffered(old) || incoming->drops_buffered);
     struct run_branches grown = grow(incoming);
     STORED(VersionItem) **versions = run->core->versions;
     size_t count = run->core->n_versions;
@@ -97,14 +98,14 @@ begin_switched(struct incoming *incoming)
     struct step refresh = incoming_step_of(incoming, mutation);
     struct error *err = command_refresh(&refresh);
     check(err == NULL);
-    probe("history_switched");
+    probe(incoming->verdict.is_switch ? "history_switched" : "lost_buffer_dropped");
     return mutation;
 }
 
 static struct mutation *
 begin_target(struct incoming *incoming)
 {
-    if (incoming->verdict.is_switch)
+    if (incoming->verdict.is_switch || incoming->drops_buffered)
         return begin_switched(incoming);
     check((incoming->verdict.place == BATCH_EXTENDS) == (incoming->target != NULL));
     if (incoming->verdict.place == BATCH_BEGINS)

@@ -8,7 +8,8 @@
  *      is now.
  *   2. The verdict is about them: a batch that extends or forks one begins right behind an event of
  *      it; one that begins a run finds none.
- *   3. What was rebuilt is a history that wins, or a run that begins at a reset.
+ *   3. What was rebuilt is a history that wins, a run that begins at a reset, or one of which
+ * something is dropped that is in no history.
  *   4. At most one run of the id is open afterwards, but for zombies, and that one has the id. */
 #include "base/check.h"
 #include "engine/incoming/incoming.h"
@@ -41,7 +42,8 @@ incoming_check(const struct incoming *incoming)
           versions_last(incoming->local.branch[0].versions).event_id + 1 ==
               incoming->target->run->core->next_event_id); /* 1 */
     verdict_check(incoming);
-    check(incoming->rebuilt == NULL || is_reset || incoming->verdict.is_switch); /* 3 */
+    check(incoming->rebuilt == NULL || is_reset || incoming->verdict.is_switch ||
+          incoming->drops_buffered); /* 3 */
     check(incoming->nodes.count == 0 || is_reset);
 }
 

@@ -83,6 +83,13 @@ is_ours(const struct incoming *incoming, const struct run *run)
     return cluster_group_of_version(group, run_last_version(run)) == group->current;
 }
 
+bool
+incoming_has_lost(const struct incoming *incoming, const struct run *run)
+{
+    return domain_has_lost(incoming->context.of_begun.domain, run_last_version(run),
+                           incoming->tenure->shard->options.group);
+}
+
 /* Is it for this cluster to end the run that had the id? Not if the next one goes on where it
  * ended, under a later version: then its end is on the way, from the cluster that wrote that. (An
  * end of an earlier version is on a history that lost: the run is open in the one that won.) */
@@ -93,7 +100,8 @@ is_ours_to_end(const struct incoming *incoming, const struct run *current, const
     bool goes_on = strcmp(core->continued_execution_run_id, current->core->run_id) == 0;
     bool is_later =
         core->n_versions > 0 && core->versions[0]->event_version > run_last_version(current);
-    return !(goes_on && is_later) && is_ours(incoming, current);
+    return !(goes_on && is_later) && is_ours(incoming, current) &&
+           !incoming_has_lost(incoming, current);
 }
 
 /* Why another run has the id now, for who finds this one ended. */
@@ -142,7 +150,9 @@ suppress(struct incoming *incoming, struct incoming_step *step, const struct run
         return;
     }
     probe("run_becomes_zombie");
-    if (run_has_buffered(current->run)) /* that is ours, and is not lost */
+    if (run_has_buffered(current->run) && incoming_has_lost(incoming, current->run))
+        mutation_drop_buffered(mutation);    /* the others know better, if anybody does */
+    else if (run_has_buffered(current->run)) /* that is ours, and is not lost */
         command_close_decision(&give_way);
     command_drop_transient(&give_way);
     mutation_become_zombie(mutation);
@@ -168,6 +178,7 @@ revive_candidate(struct incoming *incoming, struct incoming_step *step,
 {
     probe("third_run_has_id");
     check(step->revived.loaded == NULL && candidate != incoming->target);
+    check(candidate != incoming->current && candidate->run == step->holder);
     step->revived = (struct incoming_run){NULL, candidate};
     if (!run_is_zombie(candidate->run))
         return;

@@ -82,6 +82,7 @@ show_row(struct engine *engine, const struct row *stored, const struct divergenc
         .last_version = versions_last(branch.versions).event_version,
         .time = row->time,
     };
+    check(row->branch_id.len == sizeof shown->branch.bytes); /* a history of the run has it */
     memcpy(shown->branch.bytes, row->branch_id.data, sizeof shown->branch.bytes);
     return query->has_events ? read_events(engine, shown, &branch.lineage, arena) : NULL;
 }

@@ -123,8 +123,14 @@ find_position(struct incoming *incoming)
     struct error *err = load_others(incoming);
     if (err != NULL)
         return err;
+    if (incoming_has_lost(incoming, incoming->target->run)) {
+        probe("lost_buffer_found");
+        incoming->drops_buffered = true;
+        return NULL;
+    }
     probe("flushed_before_replicated");
     incoming->ticket = tenure_write_buffered(incoming->tenure, incoming->workflow, incoming->target,
+                                             run_last_version(incoming->target->run),
                                              &incoming->context.of_run, incoming->arena);
 #ifndef CADENZA_FAULT_place_before_flush /* fault: the place is one among older histories */
     decide_position(incoming);
@@ -243,6 +249,7 @@ static bool
 is_answered(struct incoming *incoming, struct error **err)
 {
     const struct batch_verdict *verdict = &incoming->verdict;
+    check(*err == NULL);
     if (verdict->place == BATCH_IS_WRONG)
         *err =
             error_new(incoming->arena, ERR_BAD_REQUEST, "The batch is wrong: %s.", verdict->fault);

@@ -33,6 +33,9 @@ struct incoming {
      * id then; NULL: none, or not here. */
     struct loaded_run *candidates[2];
     bool lacks_prior; /* the run that it begins from is not here */
+    /* The run has something that is in no history, from before memory was lost: it becomes what its
+     * history says. */
+    bool drops_buffered;
     struct run_branches local;
     struct batch_verdict verdict;
     /* The run as another history of it says, or a reset's, up to where the batch begins; and
@@ -100,6 +103,11 @@ bool incoming_lacks_origin(const struct incoming *incoming);
 bool incoming_lacks_end(const struct incoming *incoming, const struct incoming_step *step);
 
 /* --- current_run.c ---- */
+
+/* Did this cluster lose memory since it wrote the run last? Then it must not write with that
+ * version again: others may have what it does not remember. What was buffered is in their history
+ * if it was written there before memory was lost. */
+bool incoming_has_lost(const struct incoming *incoming, const struct run *run);
 
 /* Reads the runs that may have the id afterwards. Yields. */
 must_use struct error *incoming_load_candidates(struct incoming *incoming);

@@ -88,6 +88,8 @@ is_successor(const struct incoming *incoming, const struct incoming_step *step,
         return true;
     if (!incoming->batch.is_reset || won != target)
         return false;
+    check(first->attributes_case == EVENT_KIND(DECISION_TASK_FAILED) ||
+          first->attributes_case == EVENT_KIND(DECISION_TASK_TIMED_OUT));
     const char *base = first->attributes_case == EVENT_KIND(DECISION_TASK_FAILED)
                            ? first->decision_task_failed_event_attributes->base_run_id
                            : first->decision_task_timed_out_event_attributes->base_run_id;

@@ -57,8 +57,10 @@ incoming_origin(const struct incoming *incoming)
         origin = first->workflow_execution_started_event_attributes->continued_execution_run_id;
     else if (incoming->batch.is_reset && first->attributes_case == EVENT_KIND(DECISION_TASK_FAILED))
         origin = first->decision_task_failed_event_attributes->base_run_id;
-    else if (incoming->batch.is_reset)
+    else if (incoming->batch.is_reset) {
+        check(first->attributes_case == EVENT_KIND(DECISION_TASK_TIMED_OUT));
         origin = first->decision_task_timed_out_event_attributes->base_run_id;
+    }
     struct uuid uuid;
     return uuid_parse(slice_text(origin), &uuid) ? origin : NULL;
 }
@@ -80,6 +82,7 @@ incoming_lacks_end(const struct incoming *incoming, const struct incoming_step *
     if (step->is_side || !incoming_gives_way(incoming, step))
         return false;
     struct run_branches branches = branches_read(current->run->core, incoming->arena);
+    check(branches.count > 0);
     return ask_for(incoming, current->run->core->run_id,
                    versions_last(branches.branch[0].versions));
 }

@@ -158,6 +158,7 @@ copy_base(struct reset_copy *copy)
                                   copy->fork, PAGE_BYTES, scratch, &page);
         for (size_t i = 0; err == NULL && i < page.count; i++)
             err = copy_node(copy, &page.node[i], scratch);
+        check(err != NULL || page.next_event_id > from);
         from = page.next_event_id;
         if (err == NULL)
             err = keep_page(copy, &page, from >= copy->fork);
@@ -246,7 +247,7 @@ read_history(struct incoming *incoming)
         return begin_reset(incoming);
     if (err == NULL && incoming->verdict.place == BATCH_FORKS)
         err = check_fork(incoming);
-    if (err == NULL && incoming->verdict.is_switch)
+    if (err == NULL && (incoming->verdict.is_switch || incoming->drops_buffered))
         err = rebuild_branch(incoming);
     return err;
 }
@@ -257,7 +258,8 @@ incoming_read(struct incoming *incoming)
     struct loaded_run *begun = NULL;
     struct error *err = NULL;
     bool needs_history = incoming->verdict.place == BATCH_BEGINS_AT_RESET ||
-                         incoming->verdict.place == BATCH_FORKS || incoming->verdict.is_switch;
+                         incoming->verdict.place == BATCH_FORKS || incoming->verdict.is_switch ||
+                         incoming->drops_buffered;
     if (needs_history)
         err = read_history(incoming);
     if (err == NULL && incoming->begun_run_id != NULL)

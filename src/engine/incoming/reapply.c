@@ -43,6 +43,7 @@ serve_reapply(void *engine, struct owner owner, const void *request, struct aren
     const INTERNAL(ReapplyEvents) *events = request;
     INTERNAL(ReappliedEvents) *done = answer;
     struct run_key lost = run_key_from_message(events->key);
+    check(events->n_events > 0); /* the first one names a reset */
     struct reapply_request wanted = {.command = {.run_id = lost.run_id,
                                                  .last_version = events->last_version,
                                                  .events = events->events,
@@ -197,6 +198,7 @@ read_lost(struct cross_task_work *work, const struct history_lineage *lineage, e
         err = engine_read_history(work->engine, &range, work->arena, &page);
         for (size_t i = 0; err == NULL && i < page.count; i++)
             err = take_node(&page.node[i], row, work->arena, events);
+        check(err != NULL || page.next_event_id > range.from_event_id);
         range.from_event_id = page.next_event_id;
         range.is_first = false;
     }

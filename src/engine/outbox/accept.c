@@ -147,6 +147,9 @@ shard_accept(struct shard *shard, STORED(TransferRow) *row, struct arena *arena)
 {
     struct run_key key = {row->domain_id, row->workflow_id, ""};
     struct tenure *tenure;
+    const struct domain *domain = domains_find_id(shard->options.domains, row->domain_id);
+    if (domain != NULL && domain->is_recovering)
+        return errors_service_busy(arena, "", DOMAIN_IS_RECOVERING, domain->name);
     struct error *err = shard_admit(shard, &key, arena);
     if (err == NULL)
         err = tenure_enter(shard, 0, arena, &tenure);

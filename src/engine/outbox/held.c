@@ -38,6 +38,8 @@ transfer_is_active(const struct tenure *tenure, const struct transfer *transfer)
     const struct domain *domain = domains_find_id(options->domains, transfer->task.run_domain_id);
     if (transfer->runs_anywhere)
         return true;
+    if (domain != NULL && domain->is_recovering && transfer->request_queue.length == 0)
+        return false;
     /* The parent may be active here, or have been told in a history that lost: every cluster makes
      * sure for itself. */
     if (transfer->notifies_parent && domain != NULL && domain_is_active_active(domain))

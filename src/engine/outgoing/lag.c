@@ -133,6 +133,7 @@ count_dead_letters(struct tenure *tenure, struct arena *arena)
     struct error *err = NULL;
     while (err == NULL && rows.has_more) {
         err = store_scan(tenure->shard->options.store, &scan, arena, &rows);
+        check(err != NULL || rows.count > 0 || !rows.has_more); /* each page comes further */
         if (err == NULL && rows.count > 0)
             scan.from = key_after(rows.row[rows.count - 1].key, arena);
         count += err == NULL ? (int64_t)rows.count : 0;

@@ -170,6 +170,7 @@ static STORED(ReplicatedBegin) *
 make_begin(const struct run *run, const struct replication_effect *node, struct arena *arena)
 {
     STORED(ReplicatedBegin) *begin = message_new(arena, STORED_TYPE(replicated_begin));
+    check(node->event_count > 0 && node->events[0]->event_id == 1); /* read.c reads from there */
     begin->run_id = run->core->run_id;
     begin->tree_id = presence_make_uuid(arena, node->branch.tree);
     begin->branch_id = presence_make_uuid(arena, node->branch.branch);
@@ -273,6 +274,7 @@ replicate_put_marker(struct tenure *tenure, const struct domain *domain,
 {
     struct arena *arena = batch->arena;
     uint64_t clusters = other_clusters(tenure, domain);
+    check(strcmp(marker->domain_id, domain->id) == 0);
     STORED(ReplicationRow) *row = message_new(arena, STORED_TYPE(replication_row));
     row->format = RUN_RECORD_FORMAT;
     row->type = TYPE_MARKER;

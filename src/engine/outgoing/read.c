@@ -108,6 +108,7 @@ look_activity(void *context, const struct run *run, const STORED(CurrentRecord) 
     struct activity_look *look = context;
     struct arena *arena = look->arena;
     const STORED(PendingActivity) *activity = run_find_activity(run, look->row->schedule_id);
+    look->task = (struct slice){0}; /* of a look before, whose shard was lost */
     if (!run_is_open(run) || activity == NULL)
         return; /* its events say all (E-063) */
     ADMIN(SyncActivityTaskAttributes) *sent = replicate_make_activity(run, activity, arena);
@@ -260,6 +261,7 @@ read_row(struct replication_scan *replication_scan, const struct row *stored)
     if (!key_take_u64(&key, &number))
         return error_new(replication_scan->arena, ERR_CORRUPT,
                          "the key of a row for clusters is wrong");
+    check(number > replication_scan->next_to); /* in order, each once */
     const struct domain *domain = domains_find_id(tenure->shard->options.domains, row->domain_id);
     if (domain != NULL &&
         domain_has_cluster(domain->record->domain, replication_scan->wanted->cluster->name))
@@ -440,6 +442,7 @@ shard_read_replication(struct shard *shard, const struct replication_wanted *wan
                        struct arena *arena, struct replication_page *page)
 {
     struct tenure *tenure;
+    check(wanted->rows_max > 0); /* one row comes at least */
     check(wanted->cluster >= shard->options.group->clusters &&
           wanted->cluster < shard->options.group->clusters + shard->options.group->count);
     struct error *err = tenure_enter(shard, 0, arena, &tenure);

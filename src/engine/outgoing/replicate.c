@@ -27,6 +27,7 @@ replicating_check(const struct replicating *replicating)
 {
     check(replicating->memory_from <= replicating->durable + 1);
     check(list_is_empty(&replicating->recent) == (replicating->bytes == 0));
+    check(replicating->handed <= replicating->durable); /* 2 */
     if (!CHECK_DEEPLY || replicating->bytes > CHECK_ROWS_MAX * sizeof(struct replica))
         return;
     size_t bytes = 0;
@@ -269,8 +270,10 @@ void
 shard_watch_replication(struct shard *shard, struct replication_watch *watch)
 {
     struct tenure *tenure = shard->tenure;
+    const struct cluster_group *group = shard->options.group;
     shard_check(shard);
     check(list_is_empty(&watch->node));
+    check(watch->cluster >= group->clusters && watch->cluster < group->clusters + group->count);
     if (tenure == NULL || has_rows_behind(tenure, watch))
         watch->fire(watch);
     else
@@ -319,6 +322,7 @@ forget_unneeded(struct tenure *tenure, uint64_t row)
 {
     struct replicating *replicating = &tenure->replicating;
     uint64_t lowest = lowest_ack(tenure);
+    check(row <= replicating->durable); /* else its step would be heard of by nobody */
     list_each_safe(node, &replicating->recent) {
         struct replica *replica = list_entry(node, struct replica, node);
         if (replica->row > row)
@@ -349,6 +353,7 @@ void
 replicate_drop(struct tenure *tenure, size_t cluster)
 {
     struct replicating *replicating = &tenure->replicating;
+    check(cluster < group_of(tenure)->count);
     check(replicating->peers[cluster].can_resync);
     replicating->peers[cluster].lost = replicating->durable;
     replicating->trim_time = 0;
@@ -369,6 +374,7 @@ replicate_fill(struct tenure *tenure, struct batch *batch)
     uint64_t lowest = now < replicating->trim_time ? 0 : lowest_ack(tenure);
     if (lowest <= replicating->trimmed)
         return;
+    check(lowest <= replicating->durable); /* nobody has more than was sent (2) */
     batch_delete_range(batch, ROW_REPLICATION,
                        replication_key(replicating->trimmed + 1, batch->arena),
                        replication_key(lowest + 1, batch->arena));

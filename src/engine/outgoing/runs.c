@@ -2,6 +2,7 @@
  * dropped: it compares their histories with its own and fetches what differs. See shard.h.
  *
  * What the store has is enough: the rows that were dropped were durable, so what they said is. */
+#include "base/check.h"
 #include "engine/branches/branches.h"
 #include "engine/outgoing/replicate.h"
 #include "engine/shard/failover_state.h"
@@ -29,6 +30,7 @@ look_activities(void *context, const struct run *run, const STORED(CurrentRecord
     struct listed_run *listed = look->listed;
     size_t cursor = 0;
     void *value;
+    listed->activity_count = 0; /* of a look before, whose shard was lost */
     listed->activities =
         arena_zalloc(look->arena, map64_count(run->activities) + 1, sizeof listed->activities[0]);
     while (run_is_open(run) && map64_next(run->activities, &cursor, NULL, &value)) {
@@ -119,6 +121,7 @@ shard_list_runs(struct shard *shard, const struct cluster *cluster, struct slice
     listed->runs = arena_zalloc(arena, rows.count + 1, sizeof listed->runs[0]);
     for (size_t i = 0; err == NULL && i < rows.count; i++)
         err = list_run(shard, cluster, &rows.row[i], arena, listed);
+    check(listed->count <= rows.count && (rows.count > 0 || !rows.has_more));
     if (err == NULL && rows.has_more)
         listed->next = key_after(rows.row[rows.count - 1].key, arena);
     probe("replicated_runs_listed");

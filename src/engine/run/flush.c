@@ -40,7 +40,6 @@ mutation_flush_buffered(struct mutation *mutation)
 void
 mutation_drop_buffered(struct mutation *mutation)
 {
-    check(!run_is_open(mutation->run));
     size_t count;
     STORED(BufferedEvent) **all = buffered_all(mutation, &count);
     for (size_t i = 0; i < count; i++)

@@ -188,8 +188,6 @@ void rebuild_store_ended(const struct rebuild *rebuild);
 
 /* The run's list of versions covers the events of the step. */
 void mutation_note_versions(struct mutation *mutation);
-/* Drops what is still buffered: the run has closed. */
-void mutation_drop_buffered(struct mutation *mutation);
 
 /* --- applying: one function per kind of event (apply_*.c)
  * ----------------------------------------- */

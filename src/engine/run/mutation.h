@@ -96,7 +96,7 @@ struct mutation *mutation_begin_new(struct run *run, const struct run_context *c
                                     struct arena *arena);
 /* The same for a run that was rebuilt from another of its histories and takes the place of `old`,
  * which is what its rows say and must stay until the step is submitted, as must its arena: nothing
- * of `old` is left. Nothing may be buffered there. Its tasks are not sent: see command_refresh. */
+ * of `old` is left, nor of what is buffered there. Its tasks are not sent: see command_refresh. */
 struct mutation *mutation_begin_replacing(struct run *rebuilt, const struct run *old,
                                           const struct run_context *context, struct arena *arena);
 struct run *mutation_run(const struct mutation *mutation);
@@ -140,6 +140,8 @@ bool mutation_unbuffer_timer(struct mutation *mutation, const char *timer_id);
 /* Gives ids to what was buffered, now; no decision may be started. For those who must write behind
  * it: a forced close, a new decision (A-066). False: nothing was buffered. */
 bool mutation_flush_buffered(struct mutation *mutation);
+/* Drops what is still buffered: the run has closed, or gives way after memory was lost. */
+void mutation_drop_buffered(struct mutation *mutation);
 /* The ids of the events so far (in this step): the first one, and how many have ids. */
 int64_t mutation_first_event_id(const struct mutation *mutation);
 /* The events of this step that have ids, for the few who look back. */

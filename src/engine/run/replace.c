@@ -72,7 +72,6 @@ mutation_begin_replacing(struct run *rebuilt, const struct run *old,
                          const struct run_context *context, struct arena *arena)
 {
     check(strcmp(rebuilt->core->run_id, old->core->run_id) == 0);
-    check(!run_has_buffered(old));
     keep_birth_names(rebuilt, old->core);
     check(rebuilt != old && rebuilt->core->state != 0);
     check(rebuilt->core->alarm_row == 0 && rebuilt->aboard == 0);

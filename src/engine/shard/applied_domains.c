@@ -194,6 +194,8 @@ applied_domains_begin(struct tenure *tenure, uint64_t version, uint64_t failover
         err = domains_read_missed(
             domains, version, &(struct missed_domain_visitor){applied_domains_add_missed, tenure},
             arena, &applied_domains->handled, &missed);
+    tenure->shard->is_behind =
+        err != NULL && (err->kind == ERR_UNAVAILABLE || err->kind == ERR_BUSY);
     if (err != NULL)
         return error_wrap(err, "catching up with the domains");
     applied_domains->failovers += missed;

@@ -26,9 +26,8 @@ struct applied_domains {
 /* The shard is notified of changes of domains from now on. */
 void applied_domains_listen(struct shard *shard);
 /* An owner before us had handled `version`, and so many failovers: waits until this host knows it
- * too, then catches up. When it returns without an error the shard knows what this loop knows.
- * Yields.
- */
+ * too, then catches up. When it returns without an error the shard knows what this loop knows;
+ * else shard->is_behind says whether it failed for want of an answer only. Yields. */
 must_use struct error *applied_domains_begin(struct tenure *tenure, uint64_t version,
                                              uint64_t failovers, struct arena *arena);
 void applied_domains_free(struct tenure *tenure);

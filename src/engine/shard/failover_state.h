@@ -26,10 +26,11 @@ ticket_t tenure_take_over(struct tenure *tenure, struct workflow *workflow,
                           bool has_changes, struct arena *arena);
 
 /* What was taken while a decision was started is in the history, with the version of its last
- * event: the decision fails (E-009). A commit of its own; there is room. No yield. */
+ * event, or with a later one of this cluster: the decision fails (E-009). A commit of its own;
+ * there is room. No yield. */
 ticket_t tenure_write_buffered(struct tenure *tenure, struct workflow *workflow,
-                               struct loaded_run *loaded, const struct run_context *context,
-                               struct arena *arena);
+                               struct loaded_run *loaded, int64_t version,
+                               const struct run_context *context, struct arena *arena);
 
 /* --- handover.c ---- */
 

@@ -77,6 +77,7 @@ struct shard {
     int64_t take_time; /* monotonic: no take before this */
     bool is_retaking;  /* a fiber tries to take it again */
     bool is_closing;
+    bool is_behind; /* the last take failed since the owner of the domains did not answer */
     struct fiber_cond changed;
     struct latch busy; /* fibers of the shard itself: burials, retaking */
     bool runs_cross_tasks;

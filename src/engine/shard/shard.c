@@ -10,7 +10,10 @@
  * A failed commit ends the tenure at once: everything known is dropped, those who wait get the
  * writer's error, watchers hear that it is lost. The tenure is buried by a fiber when all who were
  * in it have left. A shard that nobody else may own is taken again by a fiber that does not give
- * up; else the next call takes it. */
+ * up; else the next call takes it. When a process starts it takes all of its shards, and what fails
+ * ends the start, with one exception: that the owner of the domains does not answer passes, so the
+ * shard is taken once more (shard_open). Each time the guard is raised first, so a store that has
+ * failed meanwhile still ends it. */
 #include "base/check.h"
 #include "base/memory.h"
 #include "engine/shard/applied_domains.h"
@@ -172,6 +175,7 @@ static struct error *
 shard_begin(struct shard *shard, struct arena *arena)
 {
     uint64_t range_id;
+    shard->is_behind = false;
     struct error *err = raise_guard(shard, arena, &range_id);
     if (err != NULL)
         return err;
@@ -230,6 +234,24 @@ shard_take(struct shard *shard, struct arena *arena)
     err = shard_take_locked(shard, arena);
     fiber_mutex_unlock(&shard->taking);
     return err;
+}
+
+struct error *
+shard_open(struct shard *shard, struct arena *arena)
+{
+    for (;;) {
+        scoped(arena_drop) struct arena *attempt = arena_new(0);
+        struct error *err = shard_take(shard, attempt);
+        if (err == NULL)
+            return NULL;
+        if (!shard->is_behind)
+            return error_copy(arena, err);
+        probe("shard_opening_waits");
+        int64_t pause = shard->take_time - clock_monotonic();
+        struct error *end = fiber_sleep(pause > 0 ? pause : 0, arena);
+        if (end != NULL)
+            return error_wrap(end, "%s", err->message);
+    }
 }
 
 static void

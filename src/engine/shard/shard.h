@@ -88,6 +88,9 @@ struct shard *shard_new(const struct shard_options *options);
 /* Takes ownership: raises the range id, reads the outbox, begins to work it off. Yields. Harmless
  * when it is ours already. Errors: the store's. */
 must_use struct error *shard_take(struct shard *shard, struct arena *arena);
+/* The same when a process starts: while the owner of the domains does not answer it tries again,
+ * until the fiber's deadline. Errors: the store's, ERR_DEADLINE, ERR_CANCELLED. */
+must_use struct error *shard_open(struct shard *shard, struct arena *arena);
 /* Stops, waits for what is in flight, frees. Nobody may call any more. Yields; ignores
  * cancellation. */
 void shard_close(struct shard *shard);
@@ -256,7 +259,9 @@ must_use struct error *shard_apply_replicated(struct shard *shard,
                                               struct replicated_outcome *outcome);
 
 /* Calls `look` with the run under the lock; it copies what it needs, without a yield. Then waits
- * until all that it saw is durable. Errors: as above, ERR_ENTITY_NOT_EXISTS. */
+ * until all that it saw is durable; if the shard is lost meanwhile, and is ours again, `look` is
+ * called once more, and what it said before counts for nothing. Errors: as above,
+ * ERR_ENTITY_NOT_EXISTS. */
 must_use struct error *shard_look(struct shard *shard, const struct run_key *key,
                                   void (*look)(void *context, const struct run *run,
                                                const STORED(CurrentRecord) *current),

@@ -78,6 +78,35 @@ CONTRACT(file, a_second_opening_does_not_get_the_lock, 1)
     file_close(second);
 }
 
+static void
+look_at_place(const char *path, uint64_t *inode, int64_t *born, struct arena *arena)
+{
+    struct file *file;
+    EXPECT_OK(file_open(path, FILE_READ, arena, &file));
+    EXPECT_OK(file_place(file, inode, born, arena));
+    file_close(file);
+}
+
+CONTRACT(file, its_place_outlives_a_write_and_a_rename_and_is_no_other_s, 1)
+{
+    const char *path = path_of(arena, "a"), *moved = path_of(arena, "b");
+    EXPECT_OK(file_save(path, slice_text("text"), arena));
+    uint64_t inode, inode_then, inode_other;
+    int64_t born, born_then, born_other;
+    look_at_place(path, &inode, &born, arena);
+    struct file *file;
+    EXPECT_OK(file_open(path, FILE_WRITE | FILE_CREATE, arena, &file));
+    EXPECT_OK(file_write(file, 0, "more text", 9, arena));
+    EXPECT_OK(file_sync(file, arena));
+    file_close(file);
+    EXPECT_OK(file_rename(path, moved, arena));
+    look_at_place(moved, &inode_then, &born_then, arena);
+    EXPECT(inode_then == inode && born_then == born && inode > 0 && born >= 0);
+    EXPECT_OK(file_save(path, slice_text("text"), arena));
+    look_at_place(path, &inode_other, &born_other, arena);
+    EXPECT(inode_other != inode);
+}
+
 CONTRACT(file, saving_replaces_the_whole_file, 1)
 {
     const char *path = path_of(arena, "a");

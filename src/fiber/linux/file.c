@@ -14,6 +14,7 @@
 
 #include "base/check.h"
 #include "base/memory.h"
+#include "fiber/clock.h"
 #include "fiber/linux/disk.h"
 #include "fiber/linux/inside.h"
 
@@ -194,6 +195,34 @@ file_size(struct file *file, uint64_t *size, struct arena *arena)
     pool_run_unbounded(size_work, &job);
     *size = job.done;
     return job.err;
+}
+
+struct place_job {
+    struct file *file;
+    struct statx traits;
+    int reason; /* 0: it went well */
+};
+
+static void
+place_work(void *argument)
+{
+    struct place_job *job = argument;
+    int failed =
+        statx(job->file->descriptor, "", AT_EMPTY_PATH, STATX_INO | STATX_BTIME, &job->traits);
+    job->reason = failed ? errno : 0;
+}
+
+struct error *
+file_place(struct file *file, uint64_t *inode, int64_t *born, struct arena *arena)
+{
+    struct place_job job = {.file = file};
+    pool_run_unbounded(place_work, &job);
+    const struct statx *traits = &job.traits;
+    *inode = traits->stx_ino;
+    *born = (traits->stx_mask & STATX_BTIME) == 0
+                ? 0
+                : traits->stx_btime.tv_sec * NS_PER_S + traits->stx_btime.tv_nsec;
+    return job.reason == 0 ? NULL : disk_error(arena, "stat", file->path, job.reason);
 }
 
 /* A lock of the open file, not of the process (as fcntl's would be): a second opening of the same

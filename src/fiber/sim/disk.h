@@ -48,6 +48,7 @@ struct node {
     bool is_folder;
     struct list changes; /* struct change, oldest first */
     size_t change_count;
+    uint64_t number;                             /* no other node of this disk ever had it */
     int64_t modified;                            /* virtual time */
     struct bytes seen, durable;                  /* of a file */
     struct tree *seen_entries, *durable_entries; /* of a folder: name → struct node */
@@ -58,6 +59,7 @@ struct disk {
     struct world *world;
     struct node *root;
     struct list nodes;
+    uint64_t numbers; /* of nodes, given out so far */
 };
 
 /* An open handle; lies in the host's heap. */

@@ -56,6 +56,7 @@ node_new(struct disk *disk, bool is_folder)
     struct node *node = memory_zalloc(1, sizeof *node);
     node->disk = disk;
     node->is_folder = is_folder;
+    node->number = ++disk->numbers;
     node->modified = disk->world->now;
     list_init(&node->changes);
     list_push_back(&disk->nodes, &node->link);

@@ -222,6 +222,16 @@ file_size(struct file *file, uint64_t *size, struct arena *arena)
     return disk_error(result, arena, "look at", file->path);
 }
 
+struct error *
+file_place(struct file *file, uint64_t *inode, int64_t *born, struct arena *arena)
+{
+    struct file_call call = {.perform = perform_nothing, .file = file};
+    enum disk_result result = call_run(&call);
+    *inode = file->node->number;
+    *born = 0;
+    return disk_error(result, arena, "look at", file->path);
+}
+
 static enum disk_result
 perform_lock(struct host *host, struct file_call *call)
 {

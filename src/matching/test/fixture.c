@@ -56,6 +56,7 @@ fixture_open(struct matching_fixture *matching_fixture)
                                    .dynamic = matching_fixture->dynamic,
                                    .host = "test",
                                    .is_alone = !matching_fixture->is_shared,
+                                   .polls_max = matching_fixture->polls_max,
                                    .task_done = note_done,
                                    .is_isolation_group_drained = is_isolation_group_drained,
                                    .start_encode = start_encode,

@@ -16,6 +16,7 @@ struct matching_fixture {
     struct memory_base *base;
     const char *yaml;             /* dynamic settings; NULL: defaults */
     bool is_shared;               /* other hosts use the store, too */
+    uint32_t polls_max;           /* of a loop; 0: the default */
     enum world_messages messages; /* by default as bytes */
     void (*body)(struct matching_fixture *matching_fixture);
     struct store *store;

@@ -5,6 +5,8 @@
  * is stored is acknowledged. Messages that come again after a restart change nothing. */
 #include "replication/in/domains_in.h"
 
+#include <string.h>
+
 #include "base/check.h"
 #include "base/memory.h"
 #include "fiber/clock.h"
@@ -18,8 +20,9 @@
 
 #define PATH             "/uber.cadence.admin.v1.AdminAPI/GetDomainReplicationMessages"
 #define CALL_TIMEOUT     (10 * NS_PER_S)
-#define UNSTORED_MAX     200  /* messages until the position is stored */
-#define FROM_START       (-2) /* lower than any id, and not -1, which is "my last ack" */
+#define SHORT_TIMEOUT    (3 * NS_PER_S) /* while somebody waits to hear that all have sent */
+#define UNSTORED_MAX     200            /* messages until the position is stored */
+#define FROM_START       (-2)           /* lower than any id, and not -1, which is "my last ack" */
 #define POSITION_UNKNOWN (-1)
 
 struct domain_source {
@@ -40,8 +43,18 @@ struct domains_in {
     struct domains_in_options options;
     struct follow_loop follow_loop;
     struct gauge *dead_newest;
-    bool has_caught_up; /* options.caught_up was called */
+    bool has_caught_up;  /* options.caught_up was called, since all were last asked */
+    unsigned generation; /* how often all were asked */
 };
+
+static bool
+is_waived(const struct domains_in *in, const struct cluster *cluster)
+{
+    for (size_t i = 0; in->options.waived != NULL && in->options.waived[i] != NULL; i++)
+        if (strcmp(in->options.waived[i], cluster->name) == 0)
+            return true;
+    return false;
+}
 
 /* True between two rounds. Positions may fall: a source that was restored starts over. */
 static void
@@ -50,7 +63,8 @@ domain_source_check(const struct domain_source *source)
     check(source->has_position ||
           (source->stored == POSITION_UNKNOWN && !source->is_moved && source->unstored == 0));
     check(!source->has_position || source->is_moved || source->stored == source->position);
-    check(source->has_sent_all || !source->in->has_caught_up);
+    check(source->has_sent_all || !source->in->has_caught_up ||
+          is_waived(source->in, source->base.cluster));
     check(source->has_position || !source->has_sent_all);
 }
 
@@ -70,7 +84,9 @@ fetch(struct domain_source *domain_source, struct arena *arena,
     request->last_processed_message_id =
         presence_make_int64(arena, (struct maybe_int64){true, domain_source->stored});
     ADMIN(GetDomainReplicationMessagesResponse) *response = NULL;
-    fiber_set_deadline(clock_monotonic() + CALL_TIMEOUT);
+    bool is_waited_for =
+        domain_source->in->options.caught_up != NULL && !domain_source->in->has_caught_up;
+    fiber_set_deadline(clock_monotonic() + (is_waited_for ? SHORT_TIMEOUT : CALL_TIMEOUT));
     struct error *err =
         rpc_client_call(domain_source->base.client, PATH, &request->base, arena,
                         ADMIN_TYPE(get_domain_replication_messages_response), &response);
@@ -180,16 +196,30 @@ all_have_sent(const struct domains_in *in)
     size_t missing = 0;
     for (size_t i = 0; i < group->count; i++)
         missing += group->clusters[i].is_enabled && &group->clusters[i] != group->current;
-    list_each(node, &in->follow_loop.peers)
-        missing -= list_entry(node, struct domain_source, base.node)->has_sent_all;
+    list_each(node, &in->follow_loop.peers) {
+        const struct domain_source *source = list_entry(node, struct domain_source, base.node);
+        missing -= source->has_sent_all || is_waived(in, source->base.cluster);
+    }
     check(missing < group->count); /* only enabled peers are followed */
     return missing == 0;
 }
 
+void
+domains_in_ask_again(struct domains_in *in)
+{
+    check(route_is_here(owner_of_domains()) && in->has_caught_up);
+    in->generation++;
+    in->has_caught_up = false;
+    list_each(node, &in->follow_loop.peers)
+        list_entry(node, struct domain_source, base.node)->has_sent_all = false;
+}
+
 static void
-note_sent_all(struct domain_source *domain_source)
+note_sent_all(struct domain_source *domain_source, unsigned generation)
 {
     struct domains_in *in = domain_source->in;
+    if (generation != in->generation)
+        return; /* the round began before all were asked again */
     domain_source->has_sent_all = true;
     if (in->has_caught_up || in->options.caught_up == NULL || !all_have_sent(in))
         return;
@@ -214,6 +244,7 @@ peer_round(struct followed_peer *followed_peer, struct arena *arena)
         domain_source->stored = domain_source->position;
     domain_source->has_position = true;
     int64_t begin = clock_monotonic();
+    unsigned generation = domain_source->in->generation;
     const ADMIN(ReplicationMessages) *messages = NULL;
     err = fetch(domain_source, arena, &messages);
     if (err != NULL)
@@ -223,7 +254,7 @@ peer_round(struct followed_peer *followed_peer, struct arena *arena)
     if (err == NULL)
         err = store_position(domain_source, is_idle, arena);
     if (err == NULL && is_idle) {
-        note_sent_all(domain_source);
+        note_sent_all(domain_source, generation);
         err = follow_loop_rest(begin, arena);
     }
     return err;

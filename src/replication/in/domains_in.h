@@ -25,14 +25,19 @@ struct domains_in_options {
         *tokens; /* shown to each, in the same order, NULL where there is none; NULL: none to all */
     const struct log *log;
     struct metrics *metrics;
-    /* Called once, in a fiber of loop 0, when every enabled peer has sent all that it had since the
-     * start; may yield. May be NULL. A peer that cannot be reached delays it. */
+    /* Called in a fiber of loop 0, when every enabled peer has sent all that it had since the
+     * start, and again after domains_in_ask_again; may yield. May be NULL. A peer that cannot be
+     * reached delays it. */
     void (*caught_up)(void *context);
+    const char *const *waived; /* names of peers that do not delay it, up to NULL; NULL: none */
     void *context;
 };
 
 /* Starts following, on loop 0. Never fails: a peer that is unreachable is asked again. */
 struct domains_in *domains_in_start(const struct domains_in_options *options);
+/* Calls options.caught_up once more, when every peer has nothing more in a round that begins from
+ * now on. On loop 0; no yield. */
+void domains_in_ask_again(struct domains_in *in);
 /* Ends all of it. Yields; cannot be cancelled. */
 void domains_in_stop(struct domains_in *in);
 

@@ -72,15 +72,6 @@ replication_check_applied(struct replication *replication, const struct cluster 
                           struct arena *arena)
 {
     struct runs_in *runs = atomic_load(&replication->runs);
-    const struct peer_state *states = NULL;
-    size_t count = 0;
-    struct error *err = runs == NULL
-                            ? error_new(arena, ERR_UNAVAILABLE, "This cluster is starting.")
-                            : runs_in_list(runs, arena, &states, &count);
-    for (size_t i = 0; err == NULL && i < count; i++)
-        if (states[i].cluster == cluster && states[i].waiting > 0)
-            err = error_new(arena, ERR_UNAVAILABLE,
-                            "%zu messages that cluster %s has sent are not applied here yet.",
-                            states[i].waiting, cluster->name);
-    return err;
+    return runs == NULL ? error_new(arena, ERR_UNAVAILABLE, "This cluster is starting.")
+                        : runs_in_check_applied(runs, cluster->name, arena);
 }

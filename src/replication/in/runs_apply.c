@@ -75,6 +75,7 @@ struct queue {
     unsigned tries;     /* of the first message, that failed */
     int64_t since;      /* when the first message was first tried, monotonic; 0: not yet */
     int64_t slow_pause; /* the last pause after the fast tries; 0: none yet */
+    bool lacks; /* the first message lacks events, and its source cannot be asked for them */
 };
 
 /* A fiber that works on queues until none is ready. */
@@ -291,6 +292,19 @@ applier_waiting(const struct applier *applier, struct arena *arena, int64_t *old
     return applier->item_count;
 }
 
+size_t
+applier_applicable(const struct applier *applier)
+{
+    size_t cursor = 0, count = 0;
+    void *value;
+    while (map_next(applier->queues, &cursor, NULL, &value)) {
+        const struct queue *queue = value;
+        list_each(node, &queue->items)
+            count += !queue->lacks && !is_marker(list_entry(node, struct item, queue));
+    }
+    return count;
+}
+
 int64_t
 applier_resync_to(const struct applier *applier, uint32_t shard)
 {
@@ -460,6 +474,7 @@ try_later(struct queue *queue, enum applied applied, const struct error *cause)
         return;
     }
     counter_add(applier->failed, 1);
+    queue->lacks = applied == APPLY_LACKS;
     if (applied == APPLY_LACKS) {
         queue->since = clock_monotonic();
         pause = AWAY_PAUSE;
@@ -533,6 +548,7 @@ work(struct queue *queue, struct arena *arena)
     queue->tries = 0;
     queue->since = 0;
     queue->slow_pause = 0;
+    queue->lacks = false;
     return true;
 }
 

@@ -78,6 +78,14 @@ resync(struct run_source *run_source, struct arena *arena, bool *is_resynced)
     return err;
 }
 
+static void
+note_polled(struct run_source *run_source)
+{
+    run_source->is_polling = false;
+    run_source->polls++;
+    fiber_cond_broadcast(&run_source->polled);
+}
+
 static struct error *
 peer_round(struct followed_peer *followed_peer, struct arena *arena)
 {
@@ -90,6 +98,7 @@ peer_round(struct followed_peer *followed_peer, struct arena *arena)
     ADMIN(GetReplicationMessagesResponse) *response = NULL;
     struct arena *kept = arena_new(0);
     fiber_set_deadline(begin + PEER_CALL_TIMEOUT);
+    run_source->is_polling = true;
     struct error *err = rpc_client_call(run_source->base.client, PATH, &request->base, kept,
                                         ADMIN_TYPE(get_replication_messages_response), &response);
     fiber_set_deadline(NEVER);
@@ -101,11 +110,13 @@ peer_round(struct followed_peer *followed_peer, struct arena *arena)
         err =
             error_wrap(error_copy(arena, err), "asking cluster %s", run_source->base.cluster->name);
         arena_free(kept);
+        note_polled(run_source);
         return err;
     }
     size_t count;
     bool has_more;
     applier_add(run_source->applier, response, kept, &count, &has_more);
+    note_polled(run_source);
     counter_add(run_source->fetched, count);
     bool is_resynced = false;
     err = resync(run_source, arena, &is_resynced);
@@ -127,6 +138,7 @@ make_peer(void *context, const struct cluster *cluster)
     struct metrics *metrics = in->options.metrics;
     const char *labels[] = {"source_cluster", cluster->name, "kind", "runs", NULL};
     run_source->in = in;
+    fiber_cond_init(&run_source->polled);
     run_source->fetched = metrics_counter(metrics, "cadence_replication_tasks_fetched",
                                           "Messages that a peer sent.", labels);
     run_source->base.failed = metrics_counter(metrics, "cadence_replication_tasks_fetch_failed",

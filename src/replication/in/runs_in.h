@@ -29,9 +29,11 @@ struct runs_in_options {
     const struct log *log;
     struct metrics *metrics;
     /* This cluster lost memory (design/031): the runs of all peers are read, once runs_in_read_past
-     * was called; then `recovered` is, in a fiber that may yield. If it fails it is called again.
-     */
+     * was called; then `have_past` is, and after runs_in_read_past once more `recovered`, in a
+     * fiber that may yield. If that fails it is called again. */
     bool is_recovering;
+    const char *const *waived; /* names of peers that are not waited for, up to NULL; NULL: none */
+    void (*have_past)(void *context);
     struct error *(*recovered)(void *context, struct arena *arena);
     void *context;
 };
@@ -43,10 +45,11 @@ void runs_in_stop(struct runs_in *in);
 
 /* --- of a cluster that lost memory; where the domains live ---- */
 
-/* The domains of all peers are here: now their runs may be read. */
+/* The domains of all peers are here: now their runs may be read; the second time: now it may end.
+ */
 void runs_in_read_past(struct runs_in *in);
-/* The highest version of this cluster in the histories of a domain that peers have; -1: none. */
-int64_t runs_in_heard(const struct runs_in *in, const char *domain_id);
+/* The highest versions of this cluster in the histories of a domain that peers have. */
+struct heard_versions runs_in_heard(const struct runs_in *in, const char *domain_id);
 
 /* For operators; from any loop. Yield. Errors: ERR_BAD_REQUEST (no such peer, or it can never be
  * applied), others: try again. */
@@ -62,6 +65,10 @@ must_use struct error *runs_in_resend(struct runs_in *in, const char *source,
  * beside those above: ERR_ENTITY_NOT_EXISTS, as the peer says it. */
 must_use struct error *runs_in_push(struct runs_in *in, const char *target,
                                     const struct run_key *key, struct arena *arena);
+/* Is all applied that a peer had sent and that can be applied? Waits for the answer that may be on
+ * its way. Errors besides: ERR_UNAVAILABLE (no). */
+must_use struct error *runs_in_check_applied(struct runs_in *in, const char *source,
+                                             struct arena *arena);
 /* The state of one peer. */
 struct peer_state {
     const struct cluster *cluster;

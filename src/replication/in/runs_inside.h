@@ -15,6 +15,9 @@ struct run_source {
     struct runs_in *in;
     struct applier *applier;
     struct counter *fetched, *resynced;
+    bool is_polling; /* a call for rows is on its way */
+    uint64_t polls;  /* those that have ended, and whose rows are with the applier */
+    struct fiber_cond polled;
     uint32_t past_read; /* shards of it whose runs were read, of a cluster that lost memory */
     bool has_past;      /* all were */
 };
@@ -25,7 +28,7 @@ struct runs_in {
     struct follow_loop follow_loop;
     struct latch operations; /* calls of operators that are under way */
     /* Of a cluster that lost memory (runs_past.c). */
-    bool is_recovering, may_read_past, is_ending;
+    bool is_recovering, may_read_past, is_asking_again, has_domains_again, is_ending;
     struct map *heard; /* domain id → struct heard */
 };
 
@@ -33,6 +36,8 @@ struct runs_in {
 
 void runs_past_init(struct runs_in *in);
 void runs_past_free(struct runs_in *in);
+/* Is that peer not waited for? */
+bool runs_past_is_waived(const struct runs_in *in, const struct cluster *cluster);
 /* Reads what this cluster lost, as far as the peer has it; the last peer ends the recovery. Yields.
  */
 must_use struct error *runs_past_read(struct run_source *run_source, struct arena *arena);

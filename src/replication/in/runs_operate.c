@@ -136,7 +136,8 @@ static INTERNAL(PeerState) *
     state->has_other_settings = peer->is_away && peer->has_logged_conflict;
     state->succeeded_at = peer->succeeded_at;
     state->waiting = applier_waiting(run_source->applier, arena, &state->oldest);
-    state->is_past_wanted = run_source->in->is_recovering;
+    state->is_past_wanted =
+        run_source->in->is_recovering && !runs_past_is_waived(run_source->in, peer->cluster);
     state->past_read = run_source->past_read;
     state->past_shards = peer->succeeded_at == 0 ? 0 : applier_shard_count(run_source->applier);
     return state;
@@ -160,6 +161,31 @@ serve_list(void *context, struct owner owner, const void *request, struct arena 
             state_to_message(list_entry(node, struct run_source, base.node), arena);
     }
     return NULL;
+}
+
+/* An answer may be on its way that its sender does not remember. */
+static struct error *
+serve_applied(void *in, struct owner owner, const void *argument, struct arena *arena, void *answer)
+{
+    const INTERNAL(PeerNamed) *request = argument;
+    struct operation operation;
+    struct error *err = operation_begin(&operation, in, request->cluster, PEER_CALL_TIMEOUT, arena);
+    if (err != NULL)
+        return err;
+    struct run_source *run_source = (struct run_source *)operation.run_source;
+    uint64_t polls = run_source->polls;
+    enum wake wake = WAKE_READY;
+    while (run_source->is_polling && run_source->polls == polls && wake == WAKE_READY)
+        wake = fiber_cond_wait(&run_source->polled, fiber_deadline());
+    size_t waiting = applier_applicable(run_source->applier);
+    if (wake != WAKE_READY)
+        err = wake_error(wake, arena, "waiting for an answer of that cluster");
+    else if (waiting > 0)
+        err = error_new(arena, ERR_UNAVAILABLE,
+                        "%zu messages that cluster %s has sent are not applied here yet.", waiting,
+                        request->cluster);
+    operation_end(&operation);
+    return err;
 }
 
 /* --- asking ---- */
@@ -196,6 +222,14 @@ static const struct route_question list_question = {
     .may_come_twice = true,
 };
 
+static const struct route_question applied_question = {
+    .name = "peers.applied",
+    .request = INTERNAL_TYPE(peer_named),
+    .answer = INTERNAL_TYPE(empty),
+    .serve = serve_applied,
+    .may_come_twice = true,
+};
+
 static struct error *
 operate(struct runs_in *in, const struct route_question *question, const void *request,
         struct arena *arena)
@@ -212,6 +246,14 @@ runs_in_apply(struct runs_in *in, const char *source, const ADMIN(ReplicationTas
     request.source = (char *)source;
     request.task = (ADMIN(ReplicationTask) *)task;
     return operate(in, &apply_question, &request, arena);
+}
+
+struct error *
+runs_in_check_applied(struct runs_in *in, const char *source, struct arena *arena)
+{
+    INTERNAL(PeerNamed) request = INTERNAL_VALUE(PEER_NAMED__INIT);
+    request.cluster = (char *)source;
+    return operate(in, &applied_question, &request, arena);
 }
 
 static INTERNAL(PeerRangeEnd) item_to_message(struct version_item item)

@@ -4,15 +4,18 @@
  * Each peer's own fiber reads that peer, shard by shard, by the way of a cluster that was away for
  * too long. What is read is not remembered over a restart: reading begins again, and passes over
  * what is here. */
+#include <string.h>
+
 #include "base/check.h"
 #include "base/memory.h"
+#include "domain/entity.h"
 #include "fiber/probe.h"
 #include "replication/in/runs_inside.h"
 #include "route/owner.h"
 
-/* The highest version of this cluster in the histories of one domain. */
+/* Of one domain. */
 struct heard {
-    int64_t version;
+    struct heard_versions versions;
 };
 
 void
@@ -20,7 +23,7 @@ runs_past_init(struct runs_in *in)
 {
     in->is_recovering = in->options.is_recovering;
     in->heard = map_new();
-    check(!in->is_recovering || in->options.recovered != NULL);
+    check(!in->is_recovering || (in->options.recovered != NULL && in->options.have_past != NULL));
 }
 
 void
@@ -37,18 +40,21 @@ void
 runs_in_read_past(struct runs_in *in)
 {
     check(route_is_here(owner_of_domains()));
+    if (in->may_read_past)
+        in->has_domains_again = true;
     in->may_read_past = true;
 }
 
-int64_t
+struct heard_versions
 runs_in_heard(const struct runs_in *in, const char *domain_id)
 {
     const struct heard *heard = map_get(in->heard, slice_text(domain_id));
-    return heard == NULL ? -1 : heard->version;
+    return heard == NULL ? (struct heard_versions){-1, -1, 0} : heard->versions;
 }
 
 /* --- reading ---- */
 
+/* What a run of an entity wrote with has the version of its region in it. */
 static void
 note_version(struct runs_in *in, const char *domain_id, int64_t version)
 {
@@ -58,10 +64,14 @@ note_version(struct runs_in *in, const char *domain_id, int64_t version)
     struct heard *heard = map_get(in->heard, slice_text(domain_id));
     if (heard == NULL) {
         heard = memory_zalloc(1, sizeof *heard);
+        heard->versions = (struct heard_versions){-1, -1, 0};
         map_put(in->heard, slice_text(domain_id), heard);
     }
-    if (version > heard->version)
-        heard->version = version;
+    int64_t plain = entity_region_version(version, group);
+    if (plain > heard->versions.version)
+        heard->versions.version = plain;
+    if (entity_is_version(version, group) && version > heard->versions.entity_version)
+        heard->versions.entity_version = version;
 }
 
 static void
@@ -97,22 +107,38 @@ read_shards(struct run_source *run_source, struct arena *arena)
 
 /* --- the end ---- */
 
+bool
+runs_past_is_waived(const struct runs_in *in, const struct cluster *cluster)
+{
+    for (size_t i = 0; in->options.waived != NULL && in->options.waived[i] != NULL; i++)
+        if (strcmp(in->options.waived[i], cluster->name) == 0)
+            return true;
+    return false;
+}
+
 static bool
 have_all_past(const struct runs_in *in)
 {
     list_each(node, &in->follow_loop.peers) {
         const struct run_source *run_source = list_entry(node, struct run_source, base.node);
-        if (!run_source->has_past)
+        if (!run_source->has_past && !runs_past_is_waived(in, run_source->base.cluster))
             return false;
     }
     return true;
 }
 
-/* One fiber ends it, whichever comes first. */
+/* One fiber ends it, whichever comes first. Reading may have taken hours: what happened to the
+ * domains meanwhile is asked for once more. */
 static struct error *
 end_recovery(struct runs_in *in, struct arena *arena)
 {
     if (in->is_ending || !in->is_recovering)
+        return NULL;
+    if (!in->is_asking_again) {
+        in->is_asking_again = true;
+        in->options.have_past(in->options.context);
+    }
+    if (!in->has_domains_again)
         return NULL;
     in->is_ending = true;
     struct error *err = in->options.recovered(in->options.context, arena);

@@ -163,8 +163,8 @@ send_history(const struct run_branch *branch, struct arena *arena)
     return history;
 }
 
-struct error *
-replication_get_raw_history(struct rpc_call *call)
+static struct error *
+answer(struct rpc_call *call)
 {
     const ADMIN(GetWorkflowExecutionRawHistoryV2Request) *request =
         (const ADMIN(GetWorkflowExecutionRawHistoryV2Request) *)call->request;
@@ -194,4 +194,20 @@ replication_get_raw_history(struct rpc_call *call)
     response->version_history = send_history(&branches.branch[index], arena);
     return read_page(options->engine, &key, &branches.branch[index], &rest, request, arena,
                      response);
+}
+
+/* What is not here may be among what this cluster lost: who asks must not conclude that nobody has
+ * it. */
+struct error *
+replication_get_raw_history(struct rpc_call *call)
+{
+    const struct domains *domains = replication_of(call)->options.domains;
+    struct error *err = answer(call);
+    bool is_missing =
+        err != NULL && (err->kind == ERR_ENTITY_NOT_EXISTS || err->kind == ERR_BAD_REQUEST);
+    if (!is_missing || !domains_are_recovering(domains))
+        return err;
+    return error_new(call->arena, ERR_UNAVAILABLE,
+                     "This cluster lost memory and is reading from the others what it had: %s",
+                     err->message);
 }

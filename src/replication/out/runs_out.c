@@ -348,7 +348,9 @@ replication_get_messages(struct rpc_call *call)
         };
     for (size_t i = 0; i < request->n_tokens; i++)
         add_token(run_poll, request->tokens[i]);
-    if (run_poll->has_markers || request->is_urgent)
+    if (run_poll->has_markers || request->is_urgent ||
+        domains_are_recovering(
+            replication->options.domains)) /* those who ask wait for us, or we for them */
         run_poll->deadline = 0;
     ask_shares(run_poll);
     err = run_poll_error(run_poll);

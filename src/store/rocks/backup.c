@@ -83,7 +83,8 @@ backup_into(struct rocks *rocks, const char *folder, struct arena *arena)
     struct folder_identity identity = rocks->folder->identity;
     check(identity.is_made);
     identity.was_closed = true;
-    identity.is_restored = true;
+    identity.memory = STORE_RESTORED;
+    identity.place = (struct folder_place){.inode = 0}; /* of the one who opens it */
     identity.raise_guards = true;
     err = inspect_backup(folder, &identity, arena);
     return err != NULL ? err : folder_write_identity(folder, &identity, arena);
@@ -183,7 +184,8 @@ rocks_restore(const char *backup, const char *path, struct arena *arena)
 {
     struct folder_identity identity;
     struct error *err = folder_read_identity(backup, arena, &identity);
-    bool is_backup = err == NULL && identity.raise_guards && !identity.is_restoring;
+    bool is_backup = err == NULL && identity.raise_guards && !identity.is_restoring &&
+                     identity.memory == STORE_RESTORED;
     if ((err == NULL && !is_backup) || (err != NULL && err->kind == ERR_NOT_FOUND))
         return error_new(arena, ERR_BAD_REQUEST, "%s is not a backup", backup);
     struct folder *folder = NULL;

@@ -1,7 +1,6 @@
 /* folder.c - a data folder says what it is before anybody opens what is in it.
  *
- *   - DIR/CADENZA: the identity, as lines of text: format, cluster name, shard count, and what
- *     state the folder is in
+ *   - DIR/CADENZA: the identity (identity.c)
  *   - DIR/cadenza.lock: locked by the process that has the folder open; contains its pid
  *   - DIR/rocks/: RocksDB's files
  *   - DIR/torn/: unfinished writes that were cut off the log (wal.c), kept for inspection
@@ -9,7 +8,11 @@
  * The identity is written before the database is made and says "made" only after: so a folder whose
  * database is gone is distinguished from one that never had any, and does not get a new, empty one.
  * Likewise it says "being restored" before the first file of a backup is copied and "made" only
- * after the last: half a backup does not open. */
+ * after the last: half a backup does not open.
+ *
+ * The lock file is made once and stays, so it tells the folder from its copies: the identity has
+ * its place (inode and birth time). A folder whose lock file has another one is a copy, perhaps an
+ * old one that was put back, and its opening notes that before the first write. */
 #include <inttypes.h>
 #include <unistd.h>
 
@@ -18,10 +21,7 @@
 #include "fiber/file.h"
 #include "store/rocks/inside.h"
 
-#define IDENTITY_NAME     "CADENZA"
-#define IDENTITY_SIZE_MAX 4096
-#define LOCK_NAME         "cadenza.lock"
-#define HEAD              "cadenza data folder, format "
+#define LOCK_NAME "cadenza.lock"
 
 char *
 folder_join(struct arena *arena, const char *path, const char *name)
@@ -29,119 +29,7 @@ folder_join(struct arena *arena, const char *path, const char *name)
     return arena_format(arena, "%s/%s", path, name);
 }
 
-/* --- identity --------------------------------------------------------------------------------- */
-
-/* What the line about the database says. */
-static const char *
-database_word(const struct folder_identity *identity)
-{
-    if (identity->is_restoring)
-        return "being restored";
-    return identity->is_made ? "made" : "to be made";
-}
-
-struct error *
-folder_write_identity(const char *path, const struct folder_identity *identity, struct arena *arena)
-{
-    check(strchr(identity->cluster_name, '\n') == NULL);
-    check(identity->format > 0 && identity->format <= FOLDER_FORMAT && identity->shard_count > 0);
-    char *text = arena_format(arena,
-                              HEAD "%u\ncluster: %s\nshards: %" PRIu32 "\ndatabase: %s\n"
-                                   "closed: %s\nrestored: %s\nguards: %s\n",
-                              identity->format, identity->cluster_name, identity->shard_count,
-                              database_word(identity), identity->was_closed ? "yes" : "no",
-                              identity->is_restored ? "yes" : "no",
-                              identity->raise_guards ? "to be raised" : "good");
-    return file_save(folder_join(arena, path, IDENTITY_NAME), slice_text(text), arena);
-}
-
-/* Takes the line "name: value\n" from the front of *text; NULL if it is another. */
-static char *
-take_line(struct slice *text, const char *name, struct arena *arena)
-{
-    struct slice head = slice_text(name);
-    if (!slice_starts_with(*text, head))
-        return NULL;
-    struct slice rest = slice_skip(*text, head.length);
-    const uint8_t *end = rest.length == 0 ? NULL : memchr(rest.data, '\n', rest.length);
-    if (end == NULL)
-        return NULL;
-    size_t length = (size_t)(end - rest.data);
-    *text = slice_skip(rest, length + 1);
-    return arena_text_of(arena, slice_of(rest.data, length));
-}
-
-/* The same for a line with one of two words. */
-static bool
-take_choice(struct slice *text, const char *name, const char *yes, const char *no, bool *is_yes,
-            struct arena *arena)
-{
-    const char *value = take_line(text, name, arena);
-    if (value == NULL)
-        return false;
-    *is_yes = strcmp(value, yes) == 0;
-    return *is_yes || strcmp(value, no) == 0;
-}
-
-static bool
-take_number(struct slice *text, const char *name, uint64_t low, uint32_t *number,
-            struct arena *arena)
-{
-    const char *value = take_line(text, name, arena);
-    uint64_t read;
-    if (value == NULL || !text_parse_uint64(slice_text(value), low, UINT32_MAX, &read))
-        return false;
-    *number = (uint32_t)read;
-    return true;
-}
-
-static bool
-take_database(struct slice *text, struct folder_identity *identity, struct arena *arena)
-{
-    const char *word = take_line(text, "database: ", arena);
-    if (word == NULL)
-        return false;
-    identity->is_made = strcmp(word, "made") == 0;
-    identity->is_restoring = strcmp(word, "being restored") == 0;
-    return strcmp(word, database_word(identity)) == 0;
-}
-
-static bool
-identity_parse(struct slice text, struct folder_identity *identity, struct arena *arena)
-{
-    if (!take_number(&text, HEAD, 1, &identity->format, arena))
-        return false;
-    if (identity->format > FOLDER_FORMAT)
-        return true; /* the rest may mean anything; the caller refuses it */
-    identity->cluster_name = take_line(&text, "cluster: ", arena);
-    return identity->cluster_name != NULL &&
-           take_number(&text, "shards: ", 1, &identity->shard_count, arena) &&
-           take_database(&text, identity, arena) &&
-           take_choice(&text, "closed: ", "yes", "no", &identity->was_closed, arena) &&
-           take_choice(&text, "restored: ", "yes", "no", &identity->is_restored, arena) &&
-           take_choice(&text, "guards: ", "to be raised", "good", &identity->raise_guards, arena) &&
-           text.length == 0;
-}
-
-struct error *
-folder_read_identity(const char *path, struct arena *arena, struct folder_identity *identity)
-{
-    char *name = folder_join(arena, path, IDENTITY_NAME);
-    struct slice text;
-    struct error *err = file_load(name, IDENTITY_SIZE_MAX, arena, &text);
-    if (err != NULL)
-        return err;
-    *identity = (struct folder_identity){.format = 0};
-    if (!identity_parse(text, identity, arena))
-        return error_new(arena, ERR_CORRUPT, "%s is damaged: it does not say what the folder is",
-                         name);
-    if (identity->format > FOLDER_FORMAT)
-        return error_new(arena, ERR_BAD_REQUEST,
-                         "data folder %s has format %u; this program knows formats up to %d: it "
-                         "was written by a newer one",
-                         path, identity->format, FOLDER_FORMAT);
-    return NULL;
-}
+/* --- what is there ---------------------------------------------------------------------------- */
 
 static struct error *
 identity_compare(const char *path, const struct folder_identity *found,
@@ -169,7 +57,7 @@ folder_check_empty(const char *path, struct arena *arena)
         return err->kind == ERR_NOT_FOUND ? NULL : err;
     for (size_t i = 0; names[i] != NULL; i++) {
         bool is_ours = strcmp(names[i], LOCK_NAME) == 0 ||
-                       strncmp(names[i], IDENTITY_NAME, strlen(IDENTITY_NAME)) == 0;
+                       strncmp(names[i], FOLDER_IDENTITY, strlen(FOLDER_IDENTITY)) == 0;
         if (is_ours || strcmp(names[i], "lost+found") == 0) /* a file system of its own has one */
             continue;
         return error_new(arena, ERR_BAD_REQUEST,
@@ -210,7 +98,40 @@ folder_lock(struct folder *folder, struct arena *arena)
     if (err != NULL)
         return error_wrap(err, "lock data folder %s", folder->path);
     char *pid = arena_format(arena, "%-19ld\n", (long)getpid()); /* covers a longer one before */
-    return file_write(folder->lock, 0, pid, strlen(pid), arena);
+    err = file_write(folder->lock, 0, pid, strlen(pid), arena);
+    if (err == NULL) /* a lock file that a power cut takes would make the folder a copy */
+        err = file_sync(folder->lock, arena);
+    if (err == NULL)
+        err = file_place(folder->lock, &folder->place.inode, &folder->place.born, arena);
+    return err;
+}
+
+/* --- the place -------------------------------------------------------------------------------- */
+
+bool
+folder_is_copy(const struct folder *folder)
+{
+    const struct folder_place *here = &folder->place, *then = &folder->identity.place;
+    if (then->inode == 0 || here->inode == 0)
+        return false;
+    bool has_births = then->born > 0 && here->born > 0;
+    return then->inode != here->inode || (has_births && then->born != here->born);
+}
+
+enum store_memory
+folder_memory(const struct folder *folder)
+{
+    enum store_memory noted = folder->identity.memory;
+    return noted == STORE_WHOLE && folder_is_copy(folder) ? STORE_COPIED : noted;
+}
+
+void
+folder_take_place(struct folder *folder)
+{
+    folder->identity.memory = folder_memory(folder);
+    if (folder_is_copy(folder))
+        folder->identity.raise_guards = true;
+    folder->identity.place = folder->place;
 }
 
 /* --- opening ---------------------------------------------------------------------------------- */
@@ -243,6 +164,7 @@ folder_identify(struct folder *folder, const struct folder_identity *wanted, str
         (struct folder_identity){.format = FOLDER_FORMAT,
                                  .cluster_name = arena_text(folder->arena, wanted->cluster_name),
                                  .shard_count = wanted->shard_count,
+                                 .place = folder->place,
                                  .was_closed = true};
     return folder_save(folder, arena);
 }
@@ -322,6 +244,7 @@ folder_open_for_restore(const char *path, const struct folder_identity *identity
     folder->identity = *identity;
     folder->identity.cluster_name = arena_text(folder->arena, identity->cluster_name);
     folder->identity.is_restoring = true;
+    folder->identity.place = folder->place;
     if (err == NULL)
         err = folder_save(folder, arena);
     if (err != NULL) {

@@ -43,19 +43,28 @@ const char *layout_take(struct slice *bytes, struct arena *arena, unsigned *kind
 void layout_guard_write(uint8_t bytes[8], uint64_t guard);
 must_use bool layout_guard_read(struct slice bytes, uint64_t *guard);
 
-/* --- folder.c: identity and lock of a data folder --------------------------------------------- */
+/* --- folder.c, identity.c: lock and identity of a data folder --------------------------------- */
 
-#define FOLDER_FORMAT 2 /* of what this program writes, and the newest it reads */
+#define FOLDER_FORMAT   3 /* of what this program writes, and the newest it reads */
+#define FOLDER_IDENTITY "CADENZA"
+
+/* Of the lock file, which is made once: a copy of it has another. */
+struct folder_place {
+    uint64_t inode; /* 0: not known */
+    int64_t born;   /* wall ns; 0: not known */
+};
 
 struct folder_identity {
-    unsigned format;
+    unsigned format; /* that it was read with; it is written with FOLDER_FORMAT */
     char *cluster_name;
     uint32_t shard_count;
     bool is_made;      /* the database was created: if it is missing now, it was lost */
     bool is_restoring; /* the database is being copied from a backup: the folder does not open */
     bool was_closed;   /* nobody wrote since the last clean close */
-    bool is_restored;  /* comes from a backup and has not caught up */
-    bool raise_guards; /* just restored: shard guards have to be raised before anybody writes */
+    bool
+        raise_guards; /* restored or copied: shard guards have to be raised before anybody writes */
+    enum store_memory memory;
+    struct folder_place place; /* that it was written at */
 };
 
 struct folder {
@@ -63,6 +72,7 @@ struct folder {
     char *path;
     char *database; /* the folder of RocksDB inside it */
     struct file *lock;
+    struct folder_place place;       /* where it is */
     struct folder_identity identity; /* as it is on disk */
 };
 
@@ -87,6 +97,15 @@ must_use struct error *folder_open_for_restore(const char *path,
                                                const struct folder_identity *identity,
                                                struct arena *arena, struct folder **folder);
 char *folder_join(struct arena *arena, const char *path, const char *name);
+/* It is not where it was written. */
+bool folder_is_copy(const struct folder *folder);
+/* What it has of its past: as noted, and a copy is not whole. */
+enum store_memory folder_memory(const struct folder *folder);
+/* Takes the place where it is for its own, and a copy for one whose guards have to be raised: in
+ * the struct, folder_save comes after it. */
+void folder_take_place(struct folder *folder);
+/* As in the identity file: "INODE.BORN", "INODE", "-". */
+const char *folder_show_place(const struct folder_place *place, struct arena *arena);
 
 /* Reads all of a backup that is being made, as rocks_check does. Yields. Errors: ERR_CORRUPT, the
  * first problem; as rocks_check. */

@@ -206,7 +206,7 @@ info_init(struct inspection *inspection)
     *info = (struct store_info){.format = identity->format,
                                 .cluster_name = arena_text(arena, identity->cluster_name),
                                 .shard_count = identity->shard_count,
-                                .is_restored = identity->is_restored,
+                                .memory = folder_memory(inspection->folder),
                                 .was_closed = identity->was_closed,
                                 .kind_count = ROW_KIND_END};
     info->levels = arena_zalloc(arena, FAMILY_COUNT * LEVELS_MAX, sizeof *info->levels);

@@ -2,8 +2,8 @@
  *
  * Order of opening: folder and its lock, the log judged (wal.c), RocksDB (which replays the log and
  * writes what it found to table files), the committer, the identity marked as open, what is left in
- * the ledger (ledger.c), and after a restore the guards. Closing goes the other way; a store that
- * works is settled and flushed, so that the next opening has nothing to replay. */
+ * the ledger (ledger.c), and of a restored or copied folder the guards. Closing goes the other way;
+ * a store that works is settled and flushed, so that the next opening has nothing to replay. */
 #include "base/check.h"
 #include "base/memory.h"
 #include "fiber/clock.h"
@@ -95,7 +95,7 @@ struct rocks_opening {
     struct rocks *rocks;
     struct arena *arena;
     struct wal_report log;
-    uint64_t seconds; /* of the wall clock, for guards after a restore */
+    uint64_t seconds; /* of the wall clock, for raised guards */
     struct error *err;
 };
 
@@ -189,6 +189,20 @@ report_log(const struct rocks *rocks, const struct wal_report *log)
              log_number("bytes", (int64_t)log->torn_bytes));
 }
 
+static void
+report_copy(const struct rocks *rocks, struct arena *arena)
+{
+    const struct folder *folder = rocks->folder;
+    if (!folder_is_copy(folder))
+        return;
+    log_warn(rocks->log,
+             "the data folder is a copy: it does not lie where it was written, and what was "
+             "written there later is not in it",
+             log_text("path", folder->path),
+             log_text("place", folder_show_place(&folder->place, arena)),
+             log_text("writtenAt", folder_show_place(&folder->identity.place, arena)));
+}
+
 /* For work that must run: waits until the pool has room. */
 static void
 pool_insist(void (*work)(void *argument), void *argument)
@@ -204,9 +218,10 @@ open_identity(struct rocks *rocks, struct rocks_opening *rocks_opening)
 {
     struct folder_identity *identity = &rocks->folder->identity;
     check(rocks->tables.db != NULL && rocks->worker != NULL);
+    report_copy(rocks, rocks_opening->arena);
+    folder_take_place(rocks->folder);
     identity->is_made = true;
     identity->was_closed = false;
-    identity->format = FOLDER_FORMAT;
     struct error *err = folder_save(rocks->folder, rocks_opening->arena);
     if (err != NULL)
         return err;
@@ -411,7 +426,7 @@ rocks_stats(const struct store *store, struct rocks_stats *stats)
 enum store_memory
 rocks_memory(const struct store *store)
 {
-    return rocks_of(store)->folder->identity.is_restored ? STORE_RESTORED : STORE_WHOLE;
+    return rocks_of(store)->folder->identity.memory;
 }
 
 struct error *
@@ -422,10 +437,10 @@ rocks_set_whole(struct store *store, struct arena *arena)
         return err;
     struct folder *folder = rocks_of(store)->folder;
     struct folder_identity identity = folder->identity;
-    identity.is_restored = false;
+    identity.memory = STORE_WHOLE;
     err = folder_write_identity(folder->path, &identity, arena);
     if (err == NULL) /* said only once it is on the disk */
-        folder->identity.is_restored = false;
+        folder->identity.memory = STORE_WHOLE;
     store_leave(store);
     return err;
 }

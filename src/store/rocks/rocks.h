@@ -9,8 +9,8 @@
  *   3. After the first failed write or sync no commit is written until the store is opened again.
  * RocksDB may still move rows that were durable before into table files (it tries by itself when a
  * full disk has room again); the log that failed gets nothing more.
- *   4. A folder that came from a backup says so until somebody says that it caught up; its shards
- * got higher guards. */
+ *   4. A folder that came from a backup, or does not lie where it was written (a copy), says so
+ * until somebody says that it caught up; its shards got higher guards. */
 #ifndef CADENZA_STORE_ROCKS_H
 #define CADENZA_STORE_ROCKS_H
 

@@ -64,8 +64,8 @@ ROCKS_TEST(rocks_folder, a_newer_format_and_a_damaged_identity_are_refused)
     make_and_close(rocks_fixture);
     struct rocks_options options = load_options(rocks_fixture->data);
     char *identity = arena_format(rocks_fixture->arena, "%s/CADENZA", rocks_fixture->data);
-    write_file(identity, "cadenza data folder, format 3\nshards: many\n");
-    expect_refused(rocks_fixture, &options, ERR_BAD_REQUEST, "has format 3");
+    write_file(identity, "cadenza data folder, format 4\nshards: many\n");
+    expect_refused(rocks_fixture, &options, ERR_BAD_REQUEST, "has format 4");
     static const char *const damaged[] = {
         "",
         "cadenza data folder, format 1",
@@ -342,7 +342,8 @@ TEST(rocks_look, a_check_of_a_killed_store_finds_all_good_and_writes_nothing)
     EXPECT_EQ(looking.check.problems, 0);
     EXPECT_EQ(looking.check.partitions, 4);
     const struct store_info *info = &looking.check.info;
-    EXPECT(info->format == 2 && info->shard_count == 16 && !info->was_closed && !info->is_restored);
+    EXPECT(info->format == 3 && info->shard_count == 16 && !info->was_closed);
+    EXPECT(info->memory == STORE_WHOLE);
     EXPECT_TEXT(info->cluster_name, "cluster0");
     EXPECT(info->log_files > 0 && info->log_bytes > 0 && info->table_files > 0);
     EXPECT(info->level_count > 0 && info->sequence > 0);

@@ -21,6 +21,7 @@ struct feeder_fixture {
     struct registry *registry;
     struct feeder *feeder;
     bool is_failing;
+    unsigned transactions, transactions_max; /* begun; one more has to wait. 0: none has */
     unsigned failures, beginnings;
     uint64_t rows, last_row; /* fed */
     uint64_t reported_fed, reported_safe;
@@ -39,6 +40,13 @@ fail(struct feeder_fixture *feeder_fixture, struct arena *arena)
     return error_new(arena, ERR_IO, "the disk is full");
 }
 
+static void
+pause_ms(int64_t count)
+{
+    scoped(arena_drop) struct arena *arena = arena_new(0);
+    EXPECT_OK(fiber_sleep(count * MS, arena));
+}
+
 static struct error *
 feeder_fixture_feed(struct visibility *visibility, const struct visibility_change *changes,
                     size_t count, const struct attribute_set *attributes, struct arena *arena)
@@ -46,6 +54,10 @@ feeder_fixture_feed(struct visibility *visibility, const struct visibility_chang
     struct feeder_fixture *feeder_fixture = feeder_fixture_of(visibility);
     if (feeder_fixture->is_failing)
         return fail(feeder_fixture, arena);
+    feeder_fixture->transactions++;
+    while (feeder_fixture->transactions > feeder_fixture->transactions_max &&
+           feeder_fixture->transactions_max > 0)
+        pause_ms(1);
     for (size_t i = 0; i < count; i++) {
         EXPECT_EQ(changes[i].row, feeder_fixture->last_row + 1);
         EXPECT_TEXT(changes[i].run_id, "run");
@@ -144,13 +156,6 @@ give(struct feeder_fixture *feeder_fixture, uint64_t row, bool is_beginning)
     return give_after(feeder_fixture, row, row - 1, is_beginning);
 }
 
-static void
-pause_ms(int64_t count)
-{
-    scoped(arena_drop) struct arena *arena = arena_new(0);
-    EXPECT_OK(fiber_sleep(count * MS, arena));
-}
-
 #define WAIT(condition)                                                                            \
     for (int tries_ = 0; !(condition) && tries_ < 5000; tries_++)                                  \
     pause_ms(1)
@@ -177,6 +182,31 @@ LOOP_TEST(feeder, what_could_not_be_written_is_written_later_in_order_and_memory
     EXPECT(give(&feeder_fixture, row + 1, false));
     WAIT(feeder_fixture.reported_safe == row + 1);
     EXPECT(feeder_fixture.beginnings == 1 && feeder_fixture.reported_safe == row + 1);
+    feeder_fixture_close(&feeder_fixture);
+}
+
+/* Shards hear of each transaction: at the end of a long round they would have taken it for lost. */
+LOOP_TEST(feeder, a_long_round_tells_how_far_it_is, 2)
+{
+    scoped(arena_drop) struct arena *arena = arena_new(0);
+    struct feeder_fixture feeder_fixture;
+    uint64_t row = 0;
+    feeder_fixture_open(&feeder_fixture, arena);
+    feeder_fixture.transactions_max = 1;
+    EXPECT(give(&feeder_fixture, ++row, false));
+    WAIT(feeder_fixture.reported_fed == row);
+    while (row < 3500) /* of the next round, in four transactions */
+        EXPECT(give(&feeder_fixture, ++row, false));
+    for (uint64_t told = 1; feeder_fixture.transactions < 4; told = feeder_fixture.reported_fed) {
+        feeder_fixture.transactions_max++;
+        WAIT(feeder_fixture.transactions > feeder_fixture.transactions_max);
+        WAIT(feeder_fixture.reported_fed > told);
+        EXPECT(feeder_fixture.reported_fed > told && feeder_fixture.reported_fed < row);
+        EXPECT_EQ(feeder_fixture.reported_fed, feeder_fixture.rows);
+    }
+    feeder_fixture.transactions_max = 0;
+    WAIT(feeder_fixture.reported_fed == row);
+    EXPECT_EQ(feeder_fixture.reported_fed, row);
     feeder_fixture_close(&feeder_fixture);
 }
 
