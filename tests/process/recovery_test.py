@@ -220,5 +220,27 @@ def test_a_cluster_waits_for_the_one_that_has_its_past_and_says_so(binary, folde
         expect_all_is_well(binary, clusters)
 
 
+def test_a_cluster_that_is_to_accept_its_loss_goes_on_with_versions_far_ahead(binary, folder):
+    with two_clusters(binary, folder) as (clusters, sides):
+        before = lose(binary, folder, clusters, sides, Backup)
+        assert clusters[1].stop() == 0
+        flags = clusters[0].flags
+        clusters[0].flags = (*flags, "--accept-loss", "nobody")
+        assert clusters[0].launch().process.wait(support.LIMIT) == 1
+        assert "'nobody' is not another cluster of the group" in clusters[0].text()
+        clusters[0].flags = (*flags, "--accept-loss", "cluster1")
+        clusters[0].start()
+        support.wait_until(lambda: refusal(sides[0], "new") is None, "a start to be taken")
+        assert sides[0].history(LOST[0]) is None  # nobody could be asked
+        version = clusters[0].describe(DOMAIN).failover_version
+        assert version > 1000 * 10 and version % 10 == 1, version
+        assert sides[0].history("new")[0].version == version
+        clusters[1].start()
+        until_same(sides, "new")
+        assert sides[1].history(LOST[0]) == before[LOST[0]]
+        assert clusters[0].stop() == 0
+        assert memory_of(binary, clusters[0]) == "whole"
+
+
 if __name__ == "__main__":
     support.main(sys.modules[__name__])
