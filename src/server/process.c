@@ -50,7 +50,8 @@ struct process {
     struct http_server *http_server;
     struct server *server;
     _Atomic(enum server_phase) phase;
-    struct fiber *first; /* waits for a reason to stop */
+    struct fiber *starting; /* starts the server */
+    struct fiber *first;    /* waits for a reason to stop */
     bool is_stopping;
     int exit_code;
 };
@@ -260,7 +261,12 @@ open_server(struct process *process)
         .skips_time = process->skips_time,
         .accept_loss = process->accept_loss,
     };
-    return server_start(&options, process->arena, &process->server);
+    process->starting = fiber_self();
+    if (process->is_stopping)
+        fiber_cancel(process->starting);
+    struct error *err = server_start(&options, process->arena, &process->server);
+    process->starting = NULL;
+    return err;
 }
 
 static struct error *
@@ -303,6 +309,8 @@ on_stop(void *context)
 {
     struct process *process = context;
     process->is_stopping = true;
+    if (process->starting != NULL) /* what it waits for may not come */
+        fiber_cancel(process->starting);
     if (process->first != NULL)
         fiber_wake(process->first);
 }
@@ -376,6 +384,8 @@ serve(void *argument)
         announce(process);
         wait_for_end(process);
         log_info(&process->log, "cadenza is stopping");
+    } else if (process->is_stopping && err->kind == ERR_CANCELLED) {
+        log_info(&process->log, "cadenza was told to stop before it was ready", log_error(err));
     } else {
         process->exit_code = 1;
         dprintf(STDERR_FILENO, "cadenza: %s\n", err->message);

@@ -231,6 +231,7 @@ ndc_client_main(void *argument)
     while (!load->is_over && load->verdict.violation == NULL) {
         client_step(load, clients);
         ndc_pass_time(load->options.think_max);
+        ndc_rest(load);
     }
     load_clients_free(clients);
     load->clients_running--;
@@ -246,6 +247,7 @@ ndc_mover_main(void *argument)
     struct load_clients *clients = load_clients_new(load->sim);
     while (!load->is_over && load->verdict.violation == NULL) {
         ndc_pass_time(load->options.move_pause_max);
+        ndc_rest(load);
         scoped(arena_drop) struct arena *arena = arena_new(0);
         unsigned to = (unsigned)entropy_below(load->sim->count);
         struct load_call call = {.clients = clients, .host = to, .arena = arena};
@@ -255,6 +257,8 @@ ndc_mover_main(void *argument)
         fiber_set_deadline(clock_monotonic() + CALL_TIMEOUT);
         struct error *err = load_failover(&call, &failover, &domain);
         load->failovers += err == NULL;
+        if (err == NULL)
+            load->moved_to[0] = to;
     }
     load_clients_free(clients);
     load->movers_running--;

@@ -210,6 +210,7 @@ ndc_home_mover_main(void *argument)
     struct load_clients *clients = load_clients_new(load->sim);
     while (!load->is_over && load->verdict.violation == NULL) {
         ndc_pass_time(load->options.move_pause_max);
+        ndc_rest(load);
         scoped(arena_drop) struct arena *arena = arena_new(0);
         unsigned to = (unsigned)entropy_below(load->sim->count);
         bool is_asked_there = entropy_below(2) == 0;
@@ -386,6 +387,14 @@ is_agreed(struct ndc_load *load, struct load_clients *clients, struct arena *are
     return first != NULL;
 }
 
+/* Nothing moves: a cluster that lost memory goes on with a version that nobody has seen. */
+static bool
+is_same_cluster(const API(ClusterFailover) *failover)
+{
+    return failover->from_cluster != NULL && strcmp(failover->from_cluster->active_cluster_name,
+                                                    failover->to_cluster->active_cluster_name) == 0;
+}
+
 static void
 note_failover(void *context, const API(ClusterFailover) *failover)
 {
@@ -395,9 +404,12 @@ note_failover(void *context, const API(ClusterFailover) *failover)
         attribute == NULL ? NDC_ATTRIBUTES : number_of(attribute->scope, attribute->name);
     int64_t version = failover->to_cluster->failover_version;
     int cluster = sim_group_of_version(version);
+    bool is_rise = is_same_cluster(failover);
     check(cluster >= 0 && load->move_count < NDC_MOVES_MAX);
-    load->moves[load->move_count++] = (struct ndc_move){which, version};
-    if (load->moves_asked[which][cluster]-- == 0)
+    load->moves[load->move_count++] = (struct ndc_move){which, version, is_rise};
+    if (is_rise)
+        probe("version_raised");
+    else if (load->moves_asked[which][cluster]-- == 0)
         verdict_violate(&load->verdict, "%s.%s moved to cluster%d, and nobody asked for it",
                         attribute == NULL ? "the domain" : attribute->scope,
                         attribute == NULL ? "itself" : attribute->name, cluster);
@@ -411,7 +423,7 @@ check_default(struct ndc_load *load, const char *description, struct arena *aren
     int64_t newest = -1;
     for (unsigned i = 0; i < load->move_count; i++) {
         const struct ndc_move *move = &load->moves[i];
-        if (move->which == NDC_ATTRIBUTES && move->failover_version > newest)
+        if (move->which == NDC_ATTRIBUTES && !move->is_rise && move->failover_version > newest)
             newest = move->failover_version;
     }
     int cluster = newest < 0 ? 0 : sim_group_of_version(newest);

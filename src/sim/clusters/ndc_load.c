@@ -10,6 +10,7 @@
 
 #define CALL_TIMEOUT (5 * NS_PER_S)
 #define AUDIT_LIMIT  (3 * 3600 * NS_PER_S)
+#define PAUSE_LIMIT  (600 * NS_PER_S)
 
 struct error *
 ndc_call_at(struct ndc_load *load, struct load_call *call, const ProtobufCMessage *request,
@@ -41,6 +42,17 @@ pass_time(int64_t time)
     fiber_set_deadline(NEVER);
     struct error *err = fiber_sleep(time, arena);
     check(err == NULL);
+}
+
+void
+ndc_rest(struct ndc_load *load)
+{
+    if (!load->is_paused)
+        return;
+    load->paused++;
+    while (load->is_paused)
+        pass_time(20 * NS_PER_MS);
+    load->paused--;
 }
 
 static bool
@@ -171,6 +183,33 @@ ndc_load_free(struct ndc_load *load)
 }
 
 static bool
+is_resting(void *context)
+{
+    const struct ndc_load *load = context;
+    unsigned movers = load->options.move_pause_max > 0; /* who only watches goes on */
+    return load->paused >= load->clients_running + load->workers_running + movers;
+}
+
+bool
+ndc_load_pause(struct ndc_load *load)
+{
+    load->is_paused = true;
+    return world_run_until(load->sim->world, is_resting, load, PAUSE_LIMIT);
+}
+
+void
+ndc_load_go_on(struct ndc_load *load)
+{
+    load->is_paused = false;
+}
+
+void
+ndc_load_forget(struct ndc_load *load, unsigned cluster)
+{
+    memset(load->versions_seen[cluster], 0, sizeof load->versions_seen[cluster]);
+}
+
+static bool
 has_ended(void *context)
 {
     const struct ndc_load *load = context;
@@ -181,6 +220,7 @@ const char *
 ndc_load_verify(struct ndc_load *load)
 {
     load->is_over = true;
+    load->is_paused = false;
     world_relent(load->sim->world);
     if (!world_run_until(load->sim->world, has_ended, load, AUDIT_LIMIT))
         verdict_violate(&load->verdict, "the audit does not end");

@@ -65,6 +65,7 @@ struct ndc_options {
     bool has_entities;            /* with homes: runs may belong to users, and these move, too */
     bool has_strangers; /* with entities: children may belong to other users than their parents */
     bool has_sticky;    /* deciders have lists of their own */
+    bool may_lose; /* clusters are set back to backups before all was replicated: 3 is not asked */
 };
 
 #define NDC_ATTRIBUTES 6 /* three regions, three cities */
@@ -81,6 +82,7 @@ struct ndc_home {
 struct ndc_move {
     unsigned which;
     int64_t failover_version;
+    bool is_rise; /* of the version only: whose cluster lost memory */
 };
 
 struct ndc_load {
@@ -90,6 +92,8 @@ struct ndc_load {
     struct workflow_entry *entries;
     unsigned clients_running, workers_running, movers_running;
     bool is_over, is_audited;
+    bool is_paused; /* clients, workers and movers begin nothing; so many of them wait for that: */
+    unsigned paused;
     uint64_t calls, acknowledged, failed, failovers, signals, decisions, resets;
     /* Of graceful failovers. */
     uint64_t completed, timed_out;
@@ -116,6 +120,13 @@ void ndc_load_free(struct ndc_load *load);
 /* Lets the clients end, lets the group settle, checks. Runs the world. The violation, or NULL. */
 const char *ndc_load_verify(struct ndc_load *load);
 
+/* Clients, workers and movers finish what they do and begin nothing before ndc_load_go_on. False:
+ * they do not come to an end. Run the world. */
+must_use bool ndc_load_pause(struct ndc_load *load);
+void ndc_load_go_on(struct ndc_load *load);
+/* The cluster is set back: what it showed of the domain need not be what it will show. */
+void ndc_load_forget(struct ndc_load *load, unsigned cluster);
+
 /* --- for the files of the load ---- */
 
 #define NDC_DOMAIN "flows"
@@ -129,6 +140,8 @@ struct ndc_part {
     struct ndc_load *load;
     unsigned number, cluster;
 };
+/* Waits until the load goes on, if it is paused. Yields. */
+void ndc_rest(struct ndc_load *load);
 /* Sleeps for up to so long. */
 void ndc_pass_time(int64_t at_most);
 void ndc_random_id(char *room, size_t size);

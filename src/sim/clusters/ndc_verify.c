@@ -101,11 +101,24 @@ same_history(struct ndc_audit *audit, const char *id, const char *run_id)
 
 /* --- is everything there? ---- */
 
+/* Does any cluster have the acknowledged run? It may have been lost before it was replicated. */
+static bool
+is_lost(struct ndc_audit *audit, const struct workflow_entry *entry)
+{
+    bool is_lost = audit->load->options.may_lose && entry->run_id[0] != '\0';
+    for (unsigned i = 0; is_lost && i < audit->load->sim->count; i++)
+        is_lost = describe(audit, i, entry->id, entry->run_id) == NULL;
+    if (is_lost)
+        probe("acknowledged_run_lost");
+    return is_lost;
+}
+
 /* All runs of the id that anybody knows of. */
 static void
 find_runs(struct ndc_audit *audit, const struct workflow_entry *entry, struct ndc_found *found)
 {
-    ndc_add_run(found, entry->run_id);
+    if (!is_lost(audit, entry))
+        ndc_add_run(found, entry->run_id);
     for (unsigned i = 0; i < audit->load->sim->count; i++) {
         struct load_call call = ndc_call_to(audit, i);
         API(ListClosedWorkflowExecutionsRequest) *request = API_NEW(
@@ -129,11 +142,11 @@ find_runs(struct ndc_audit *audit, const struct workflow_entry *entry, struct nd
         ndc_add_run(found, info->workflow_execution->run_id);
 }
 
-/* A child need not have been started. */
+/* A child need not have been started; what was may be lost. */
 static bool
 is_nowhere(struct ndc_audit *audit, const struct workflow_entry *entry)
 {
-    bool is_nowhere = entry->run_id[0] == '\0';
+    bool is_nowhere = entry->run_id[0] == '\0' || audit->load->options.may_lose;
     for (unsigned i = 0; is_nowhere && i < audit->load->sim->count; i++)
         is_nowhere = describe(audit, i, entry->id, "") == NULL;
     return is_nowhere;
@@ -233,8 +246,8 @@ check_signals(struct ndc_audit *audit, const struct workflow_entry *entry,
               const struct ndc_found *found)
 {
     for (unsigned i = 0; i < WORKFLOW_SIGNALS_FEW; i++) {
-        if (entry->is_signal_acknowledged[i] && found->signals[i] == 0 &&
-            !is_in_report(audit, entry, i)) {
+        bool is_missing = entry->is_signal_acknowledged[i] && found->signals[i] == 0;
+        if (is_missing && !audit->load->options.may_lose && !is_in_report(audit, entry, i)) {
             verdict_violate(&audit->load->verdict,
                             "%s: signal s%u was acknowledged and is nowhere (%zu runs)", entry->id,
                             i, found->run_count);
@@ -252,7 +265,7 @@ static void
 check_end(struct ndc_audit *audit, const struct workflow_entry *entry, struct ndc_found *found)
 {
     bool is_cancel = entry->fate == FATE_CANCEL;
-    if (!entry->is_end_acknowledged)
+    if (!entry->is_end_acknowledged || audit->load->options.may_lose)
         return;
     if ((is_cancel ? found->cancels : found->terminates) == 0) {
         ndc_collect_lost(audit, entry->id, NULL, found);

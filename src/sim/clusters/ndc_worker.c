@@ -207,6 +207,7 @@ run_shifts(struct ndc_part *part, bool is_sticky, struct error *(*once)(struct s
             ndc_pass_time(500 * NS_PER_MS);
         if (is_sticky && load->calm_time == 0)
             ndc_pass_time(STICKY_PAUSE);
+        ndc_rest(load);
     }
     load_clients_free(clients);
     load->workers_running--;

@@ -5,7 +5,10 @@
 
 #include "sim/world/histories.h"
 
-static const char *const before[] = {"idle", "timed", "ended", "again", "busy"};
+static const char *const before[] = {"idle",      "timed",     "ended",     "again",
+                                     "renewed.0", "renewed.1", "renewed.2", "busy"};
+#define DECISION_TIME (12 * NS_PER_S) /* a started decision has timed out */
+
 static const char *const after[] = {"new.idle", "new.timed", "new.ended", "new.fresh", "new.busy"};
 
 /* --- hosts ---- */
@@ -140,6 +143,7 @@ void
 lost_begin(struct script *script)
 {
     begin(script, before, array_length(before));
+    EXPECT_OK(script_signal(script, 0, "busy", "buffered"));
     script_keep(script, 0);
 }
 
@@ -162,13 +166,23 @@ note_run(struct script *script, struct lost_time *lost, const char *id)
 
 /* Another run of an old id. */
 static void
-start_again(struct script *script)
+start_again(struct script *script, const char *id)
 {
     const char *run_id;
-    API(StartWorkflowExecutionRequest) *request = script_start_request(script, "again");
+    API(StartWorkflowExecutionRequest) *request = script_start_request(script, id);
     request->workflow_id_reuse_policy =
         API_VALUE(WORKFLOW_ID_REUSE_POLICY__WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE);
     EXPECT_OK(script_try_start(script, 0, request, &run_id));
+}
+
+/* The run that was open in the backup has ended, and another one has its id. */
+static void
+renew(struct script *script, const char *id)
+{
+    EXPECT_OK(SCRIPT_CALL(script, 0, NULL, terminate_workflow_execution, .domain = SCRIPT_DOMAIN,
+                          .workflow_execution = script_execution(script, id, ""),
+                          .reason = "enough"));
+    start_again(script, id);
 }
 
 void
@@ -177,7 +191,10 @@ lost_live(struct script *script, struct lost_time *lost)
     EXPECT_OK(script_signal(script, 0, "idle", "late"));
     EXPECT_OK(script_signal(script, 0, "timed", "late"));
     work(script, 0);
-    start_again(script);
+    start_again(script, "again");
+    for (unsigned i = 0; i < 3; i++)
+        renew(script, arena_format(script->arena, "renewed.%u", i));
+    script_sleep(script, DECISION_TIME); /* the signal that was buffered is in the history */
     begin(script, after, array_length(after));
     for (size_t i = 0; i < array_length(before); i++)
         note_run(script, lost, before[i]);
@@ -276,6 +293,8 @@ lost_expect_goes_on(struct script *script, unsigned cluster, const struct lost_t
         script_expect_same(script, before[i]);
     for (size_t i = 0; i < array_length(after); i++)
         script_expect_same(script, after[i]);
+    API(History) *busy = script_history(script, cluster, "busy", "");
+    EXPECT_EQ(script_count_signals(busy, "buffered"), 1);
     if (script->sim->histories != NULL && sim_histories_violation(script->sim->histories) != NULL)
         TEST_FAIL("%s", sim_histories_violation(script->sim->histories));
     for (unsigned i = 1; i < script->sim->count; i++)

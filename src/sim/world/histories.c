@@ -44,6 +44,7 @@ struct sim_histories {
     uint64_t landed;      /* events so far */
     uint64_t kept[SIM_GROUP_MAX];
     struct verdict verdict;
+    char missing[160]; /* the last one found */
     struct watched {
         struct sim_histories *histories;
         unsigned cluster;
@@ -238,6 +239,28 @@ const char *
 sim_histories_violation(const struct sim_histories *histories)
 {
     return histories->verdict.violation;
+}
+
+const char *
+sim_histories_missing(struct sim_histories *histories)
+{
+    size_t cursor = 0;
+    struct slice name;
+    void *value;
+    while (map_next(histories->events, &cursor, &name, &value)) {
+        const struct event_seen *seen = value;
+        unsigned known = 0, lacking = 0;
+        for (unsigned i = 0; i < histories->sim->count; i++) {
+            known += seen->landed[i] > 0;
+            lacking = seen->landed[i] > 0 ? lacking : i;
+        }
+        if (known == 0 || known == histories->sim->count)
+            continue;
+        snprintf(histories->missing, sizeof histories->missing, "%.*s is not in cluster%u",
+                 (int)name.length, (const char *)name.data, lacking);
+        return histories->missing;
+    }
+    return NULL;
 }
 
 size_t

@@ -17,6 +17,8 @@ void sim_histories_keep(struct sim_histories *histories, unsigned cluster);
 void sim_histories_restore(struct sim_histories *histories, unsigned cluster);
 /* The first event that had two contents; NULL: none. */
 const char *sim_histories_violation(const struct sim_histories *histories);
+/* An event that one cluster has and another one does not; NULL: all have all. */
+const char *sim_histories_missing(struct sim_histories *histories);
 /* Different events so far. */
 size_t sim_histories_count(const struct sim_histories *histories);
 
