@@ -199,17 +199,22 @@ open_dynamic(struct process *process)
                           process->arena);
 }
 
-/* A damaged store goes on serving what can be read, and a restart would not repair it: the status
- * is for those who restart it, the text is for people. */
+/* A damaged store goes on serving what can be read, one that lost memory goes on serving what is
+ * not global, and a restart would repair neither: the status is for those who restart it, the text
+ * is for people. The loop of this port is the one that starts and stops the server. */
 static void
 answer_health(struct process *process, struct arena *arena, struct http_answer *answer)
 {
     bool is_ready = atomic_load(&process->phase) == SERVER_READY;
     const char *damage = is_ready ? store_damage(process->store, arena) : NULL;
+    const char *recovery = is_ready ? server_recovery_text(process->server) : NULL;
     answer->status = is_ready ? 200 : 503;
     answer->body = is_ready ? slice_text("ok\n") : slice_text("not ready\n");
-    if (damage != NULL)
-        answer->body = slice_text(arena_format(arena, "damaged: %s\n", damage));
+    const char *text = damage == NULL ? "" : arena_format(arena, "damaged: %s\n", damage);
+    if (recovery != NULL)
+        text = arena_format(arena, "%s%s\n", text, recovery);
+    if (text[0] != '\0')
+        answer->body = slice_text(text);
 }
 
 static void

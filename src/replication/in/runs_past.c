@@ -100,6 +100,7 @@ read_shards(struct run_source *run_source, struct arena *arena)
         if (err != NULL)
             return error_copy(arena, err);
         run_source->past_read++;
+        gauge_set(run_source->past_shown, run_source->past_read);
         probe("past_of_shard_read");
     }
     return err;
