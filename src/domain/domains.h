@@ -47,6 +47,9 @@ must_use struct error *domains_open(const struct domains_options *options, struc
 /* Whether it was opened with is_catching_up and domains_recover has not ended well since. Until
  * then no global domain is changed here, and what is active here is pending. Any loop. */
 bool domains_are_recovering(const struct domains *domains);
+/* The same for health checks: "recovering: ", what is not served and what is waited for, in one
+ * line. NULL: it is not recovering. Any loop; no yield. */
+const char *domains_recovery_text(const struct domains *domains);
 /* A cluster that lost memory has read again all that the others know: whatever is active here takes
  * a version that nobody has seen, and goes on (design/031). `heard` gives the versions of this
  * cluster that the others have in the histories of a domain; without a yield. Durable and known to

@@ -99,6 +99,10 @@ open_on_loop(void *argument)
     struct shard_call *call = argument;
     const struct engine_options *options = &call->engine->options;
     size_t runs_max = (options->runs_max == 0 ? RUNS_MAX : options->runs_max);
+    if (fiber_is_cancelled()) { /* what is taken quickly would not notice */
+        call->err = wake_error(WAKE_CANCELLED, call->arena, "taking the shards");
+        return;
+    }
     struct shard *shard = shard_new(&(struct shard_options){
         .number = call->number,
         .store = options->store,

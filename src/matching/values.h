@@ -109,8 +109,9 @@ struct poll_table {
 
 /* The polls of the callers at one place that are at the lists of this loop. */
 struct place_polls {
-    uint64_t newest;       /* number of the newest poll that came */
-    struct map64 *waiting; /* struct waiting_poll by number; NULL: none came yet */
+    uint64_t newest; /* number of the newest poll that came */
+    struct waiting_poll **by_slot;
+    uint32_t capacity;
 };
 
 /* --- the rows: how each value is written, and what becomes of it if it is lost ------------------

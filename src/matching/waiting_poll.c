@@ -16,32 +16,48 @@
 
 /* --- finding one ---- */
 
+static uint32_t
+slot_of(uint64_t number)
+{
+    return (uint32_t)(number & (((uint64_t)1 << POLL_SLOT_BITS) - 1));
+}
+
 static void
 remember(struct place_polls *place_polls, struct waiting_poll *poll)
 {
-    if (place_polls->waiting == NULL)
-        place_polls->waiting = map64_new();
-    void *before = map64_put(place_polls->waiting, poll->caller.number, poll);
-    check(before == NULL);
+    uint32_t slot = slot_of(poll->caller.number), before = place_polls->capacity;
+    while (slot >= place_polls->capacity)
+        place_polls->capacity = place_polls->capacity == 0 ? 16 : 2 * place_polls->capacity;
+    if (before < place_polls->capacity) {
+        size_t size = sizeof *place_polls->by_slot;
+        place_polls->by_slot = memory_realloc(place_polls->by_slot, place_polls->capacity * size);
+        memset(place_polls->by_slot + before, 0, (place_polls->capacity - before) * size);
+    }
+    place_polls->by_slot[slot] = poll; /* its caller has given up what was there before */
 }
 
 static void
 forget(struct place_polls *place_polls, const struct waiting_poll *poll)
 {
-    void *removed = map64_remove(place_polls->waiting, poll->caller.number);
-    check(removed == poll);
+    uint32_t slot = slot_of(poll->caller.number);
+    check(slot < place_polls->capacity);
+    if (place_polls->by_slot[slot] == poll)
+        place_polls->by_slot[slot] = NULL;
 }
 
 void
 place_polls_free(struct place_polls *place_polls)
 {
-    map64_free(place_polls->waiting);
+    memory_free(place_polls->by_slot);
 }
 
 struct waiting_poll *
 waiting_poll_find(struct loop_lists *loop_lists, struct waiter caller)
 {
-    return map64_get(loop_lists->callers[caller.place].waiting, caller.number);
+    const struct place_polls *place_polls = &loop_lists->callers[caller.place];
+    uint32_t slot = slot_of(caller.number);
+    struct waiting_poll *poll = slot < place_polls->capacity ? place_polls->by_slot[slot] : NULL;
+    return poll == NULL || poll->caller.number != caller.number ? NULL : poll;
 }
 
 /* --- one block with its texts ---- */

@@ -50,7 +50,8 @@ struct process {
     struct http_server *http_server;
     struct server *server;
     _Atomic(enum server_phase) phase;
-    struct fiber *first; /* waits for a reason to stop */
+    struct fiber *starting; /* starts the server */
+    struct fiber *first;    /* waits for a reason to stop */
     bool is_stopping;
     int exit_code;
 };
@@ -198,17 +199,22 @@ open_dynamic(struct process *process)
                           process->arena);
 }
 
-/* A damaged store goes on serving what can be read, and a restart would not repair it: the status
- * is for those who restart it, the text is for people. */
+/* A damaged store goes on serving what can be read, one that lost memory goes on serving what is
+ * not global, and a restart would repair neither: the status is for those who restart it, the text
+ * is for people. The loop of this port is the one that starts and stops the server. */
 static void
 answer_health(struct process *process, struct arena *arena, struct http_answer *answer)
 {
     bool is_ready = atomic_load(&process->phase) == SERVER_READY;
     const char *damage = is_ready ? store_damage(process->store, arena) : NULL;
+    const char *recovery = is_ready ? server_recovery_text(process->server) : NULL;
     answer->status = is_ready ? 200 : 503;
     answer->body = is_ready ? slice_text("ok\n") : slice_text("not ready\n");
-    if (damage != NULL)
-        answer->body = slice_text(arena_format(arena, "damaged: %s\n", damage));
+    const char *text = damage == NULL ? "" : arena_format(arena, "damaged: %s\n", damage);
+    if (recovery != NULL)
+        text = arena_format(arena, "%s%s\n", text, recovery);
+    if (text[0] != '\0')
+        answer->body = slice_text(text);
 }
 
 static void
@@ -255,7 +261,12 @@ open_server(struct process *process)
         .skips_time = process->skips_time,
         .accept_loss = process->accept_loss,
     };
-    return server_start(&options, process->arena, &process->server);
+    process->starting = fiber_self();
+    if (process->is_stopping)
+        fiber_cancel(process->starting);
+    struct error *err = server_start(&options, process->arena, &process->server);
+    process->starting = NULL;
+    return err;
 }
 
 static struct error *
@@ -298,6 +309,8 @@ on_stop(void *context)
 {
     struct process *process = context;
     process->is_stopping = true;
+    if (process->starting != NULL) /* what it waits for may not come */
+        fiber_cancel(process->starting);
     if (process->first != NULL)
         fiber_wake(process->first);
 }
@@ -371,6 +384,8 @@ serve(void *argument)
         announce(process);
         wait_for_end(process);
         log_info(&process->log, "cadenza is stopping");
+    } else if (process->is_stopping && err->kind == ERR_CANCELLED) {
+        log_info(&process->log, "cadenza was told to stop before it was ready", log_error(err));
     } else {
         process->exit_code = 1;
         dprintf(STDERR_FILENO, "cadenza: %s\n", err->message);

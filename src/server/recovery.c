@@ -1,6 +1,6 @@
-/* recovery.c - see recovery.h. The order is that of design/031: domains, runs, domains again,
- * versions, the mark. What fails is done again by the next round of who follows the runs; a crash
- * begins anew. */
+/* recovery.c - see recovery.h. The order is that of design/031: domains, runs, domains once more,
+ * versions, the mark. What fails is done again by the next round of who follows the runs; after a
+ * crash all of it is. */
 #include "server/recovery.h"
 
 #include <string.h>

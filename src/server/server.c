@@ -593,6 +593,12 @@ server_grpc_address(const struct server *server)
     return grpc_server_address(server->grpc);
 }
 
+const char *
+server_recovery_text(const struct server *server)
+{
+    return domains_recovery_text(server->domains);
+}
+
 /* Load balancers get time to see the failing health check before calls are refused. */
 static void
 wait_before_shutdown(struct server *server)

@@ -47,6 +47,9 @@ must_use struct error *server_start(const struct server_options *options, struct
                                     struct server **server);
 /* The address of the gRPC port, with its real number. */
 const char *server_grpc_address(const struct server *server);
+/* While it recovers from lost memory: what is not served and what is waited for, "recovering: …"
+ * (domains_recovery_text). NULL: it does not. From any loop, no yield; not once it is stopped. */
+const char *server_recovery_text(const struct server *server);
 /* Drains and stops; calls that do not end within `grace` ns are cut. `grace` is 0 or more. On the
  * loop that started it. Yields; cannot be cancelled. */
 void server_stop(struct server *server, int64_t grace);

@@ -215,5 +215,25 @@ def test_a_failover_that_is_under_way_is_not_stuck(binary, folder):
         assert examine(binary, server) == []
 
 
+def test_a_server_that_lost_memory_says_for_whom_it_waits(binary, folder):
+    read = text(1, "near") + number(3, 1) + number(10, 1) + number(11, 5) + number(12, 16)
+    gone = text(1, "gone") + number(3, 1) + number(4, 1) + text(5, "no way") + number(10, 1)
+    peers = {"past": text(3, read) + text(3, gone)}
+    answers = {
+        "Health": number(1, 1) + text(2, "recovering: nothing goes."),
+        "DescribePeers": lambda: text(1, "here") + now() + peers["past"],
+    }
+    with MadeUp(answers) as server:
+        found = examine(binary, server)
+        peers["past"] = b""
+        assert examine(binary, server) == ["The server is recovering: nothing goes."]
+    assert found[0] == (
+        "here lost memory (its store was restored or copied) and reads from the others what it "
+        "had: near (5 of 16 shards were read), gone (has not answered yet, is away now). Global "
+        "domains that are active in here are not served until it has."
+    ), found
+    assert len(found) == 2 and found[1].startswith("here cannot follow gone at "), found
+
+
 if __name__ == "__main__":
     support.main(sys.modules[__name__])

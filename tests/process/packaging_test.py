@@ -12,7 +12,7 @@ import support
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 PACKAGING = ROOT / "packaging"
 WORDS = {"by", "le", "sum", "rate", "increase", "operation", "domain", "up", "job", "cadenza"}
-WORDS |= {"kind", "source_cluster"}
+WORDS |= {"kind", "source_cluster", "instance"}
 
 
 def series_of(text):

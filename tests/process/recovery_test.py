@@ -2,6 +2,7 @@
 other for its past before it decides anything, and goes on with versions that nobody has seen."""
 
 import contextlib
+import json
 import re
 import shutil
 import subprocess
@@ -164,11 +165,71 @@ def expect_all_is_well(binary, clusters):
         )
         for text in (told_by_health(binary, cluster), support.get(cluster.http, "/healthz")[1]):
             assert not re.search(RECOVERING, text), text
+        text, peers = told_by_peers(binary, cluster)
+        assert not re.search(RECOVERING, text) and "isPastWanted" not in str(peers), (text, peers)
+        assert series(cluster)[0] == 0, series(cluster)
+        words = ["domain", "describe", "--domain", DOMAIN, "--address", cluster.grpc]
+        code, out, err = support.run(binary, *words)
+        assert code == 0 and not re.search(RECOVERING, out), (out, err)
 
 
 def told_by_health(binary, cluster):
     _, out, err = support.run(binary, "health", "--address", cluster.grpc)
     return out + err
+
+
+def told_by_peers(binary, cluster):
+    """As text, and as JSON."""
+    words = ["admin", "cluster", "peers", "--address", cluster.grpc]
+    answers = [support.run(binary, *words, *more) for more in ([], ["--format", "json"])]
+    assert all(code == 0 for code, _, _ in answers), answers
+    return answers[0][1], json.loads(answers[1][1])
+
+
+def series(cluster):
+    """What the metrics say: is it recovering, and how many shards of cluster1 it has read."""
+    _, text = support.get(cluster.http, "/metrics")
+    wanted = r"^cadenza_recovering(?:_shards_read{.*\"cluster1\"})? (\d+)$"
+    return tuple(int(value) for value in re.findall(wanted, text, re.M))
+
+
+def expect_told(binary, cluster):
+    """What operators see while the other cluster is away."""
+    code, out, _ = support.run(binary, "health", "--address", cluster.grpc)
+    assert code == 0 and out.startswith("recovering: this cluster lost memory"), out
+    status, text = support.get(cluster.http, "/healthz")
+    assert status == 200 and text.startswith("recovering: this cluster lost memory"), text
+    text, peers = told_by_peers(binary, cluster)
+    assert text.endswith(
+        "cluster0 lost memory and reads from the others what it had:\n"
+        "  cluster1: has not answered yet\n"
+    ), text
+    (peer,) = peers["peers"]
+    assert peer["isPastWanted"] is True and peer["pastRead"] == 0, peer
+    assert series(cluster) == (1, 0), series(cluster)
+    words = ["admin", "doctor", "--address", cluster.grpc, "--format", "json"]
+    code, out, _ = support.run(binary, *words)
+    first = json.loads(out)[0]
+    assert code == 1 and first == {
+        "what": "cluster0 lost memory (its store was restored or copied) and reads from the others "
+        "what it had: cluster1 (has not answered yet, is away now). Global domains that are active "
+        "in cluster0 are not served until it has.",
+        "do": "It needs all of them; start those that are away, and let it read. If one is gone "
+        "for good: restart this server with --accept-loss cluster1; what only that one has is lost "
+        "then.",
+    }, out
+    words = ["domain", "describe", "--domain", DOMAIN, "--address", cluster.grpc]
+    code, out, _ = support.run(binary, *words)
+    assert code == 0 and "\nRecovering: this cluster lost memory, and decides nothing" in out, out
+
+
+def expect_told_that_nobody_is_asked(binary, cluster):
+    for text in (told_by_health(binary, cluster), support.get(cluster.http, "/healthz")[1]):
+        assert "recovering: this cluster lost memory" in text, text
+        assert "no other one is enabled in its configuration that could be asked" in text, text
+    found = doctor_test.examine(binary, cluster)
+    assert len(found) == 1 and found[0].startswith("The server is recovering: "), found
+    assert series(cluster) == (1,), series(cluster)
 
 
 def tell(binary, folder, way):
@@ -210,6 +271,7 @@ def test_a_cluster_waits_for_the_one_that_has_its_past_and_says_so(binary, folde
                 error = refusal(sides[0], workflow_id)
                 assert error and is_about_recovery(error), error
             assert re.search(RECOVERING, clusters[0].text())
+            expect_told(binary, clusters[0])
             clusters[0].kill()
             assert memory_of(binary, clusters[0]) == "restored"
         clusters[0].start()
@@ -218,6 +280,45 @@ def test_a_cluster_waits_for_the_one_that_has_its_past_and_says_so(binary, folde
         expect_past(sides, before)
         expect_new_versions(sides, before)
         expect_all_is_well(binary, clusters)
+
+
+def test_a_cluster_that_is_to_accept_its_loss_goes_on_with_versions_far_ahead(binary, folder):
+    with two_clusters(binary, folder) as (clusters, sides):
+        before = lose(binary, folder, clusters, sides, Backup)
+        assert clusters[1].stop() == 0
+        flags = clusters[0].flags
+        clusters[0].flags = (*flags, "--accept-loss", "nobody")
+        assert clusters[0].launch().process.wait(support.LIMIT) == 1
+        assert "'nobody' is not another cluster of the group" in clusters[0].text()
+        clusters[0].flags = (*flags, "--accept-loss", "cluster1")
+        clusters[0].start()
+        support.wait_until(lambda: refusal(sides[0], "new") is None, "a start to be taken")
+        assert sides[0].history(LOST[0]) is None  # nobody could be asked
+        version = clusters[0].describe(DOMAIN).failover_version
+        assert version > 1000 * 10 and version % 10 == 1, version
+        assert sides[0].history("new")[0].version == version
+        clusters[1].start()
+        until_same(sides, "new")
+        assert sides[1].history(LOST[0]) == before[LOST[0]]
+        assert clusters[0].stop() == 0
+        assert memory_of(binary, clusters[0]) == "whole"
+
+
+def test_a_cluster_that_has_nobody_to_ask_says_so_and_goes_on_when_it_is_told_to(binary, folder):
+    with two_clusters(binary, folder) as (clusters, sides):
+        lose(binary, folder, clusters, sides, Backup)
+        assert clusters[1].stop() == 0
+        config = folder / "cluster0.yaml"
+        alone = config.read_text().rsplit("enabled: true", 1)
+        config.write_text("enabled: false".join(alone))
+        clusters[0].start()
+        expect_told_that_nobody_is_asked(binary, clusters[0])
+        assert is_about_recovery(refusal(sides[0], "new"))
+        clusters[0].kill()
+        clusters[0].flags += ("--accept-loss", "all")
+        clusters[0].start()
+        support.wait_until(lambda: refusal(sides[0], "new") is None, "a start to be taken")
+        expect_all_is_well(binary, clusters[:1])
 
 
 if __name__ == "__main__":

@@ -112,6 +112,20 @@ def test_calls_in_progress_end_before_it_stops(binary, folder):
             assert len(names(server)) >= done > 0
 
 
+def test_a_stop_while_it_starts_takes_effect_at_once(binary, folder):
+    config = folder / "config.yaml"
+    config.write_text("persistence:\n  numHistoryShards: 4096\n")
+    with support.Server(binary, folder / "data", "--config", str(config)):
+        pass
+    server = support.Server(binary, folder / "data", "--config", str(config)).launch()
+    support.wait_until(lambda: support.get(server.http, "/healthz"), "its health")
+    server.process.send_signal(signal.SIGTERM)
+    assert server.process.wait(support.LIMIT) == 0
+    messages = [line["msg"] for line in server.lines()]
+    assert messages[-1] == "cadenza was told to stop before it was ready", messages[-1]
+    assert messages.count("Shard taken.") < 4096
+
+
 @support.proves("J-019")
 def test_it_says_that_it_stops_then_ends_polls_then_stops(binary, folder):
     settings = folder / "dynamic.yaml"

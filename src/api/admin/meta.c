@@ -19,18 +19,28 @@ phase_of(const struct api *api)
     return atomic_load_explicit(api->options.phase, memory_order_acquire);
 }
 
-/* With a damaged store the server still serves what can be read, and a restart would not repair it:
- * so it stays healthy, and only the message mentions the damage. */
+/* What people are told though the server is healthy; NULL: nothing. With a damaged store it still
+ * serves what can be read, one that lost memory serves other domains, and a restart would repair
+ * neither. */
+static const char *
+trouble_of(const struct api_options *options, struct arena *arena)
+{
+    const char *damage = options->store == NULL ? NULL : store_damage(options->store, arena);
+    const char *recovery = domains_recovery_text(options->domains);
+    if (damage == NULL || recovery == NULL)
+        return damage != NULL ? damage : recovery;
+    return arena_format(arena, "%s; %s", damage, recovery);
+}
+
 struct error *
 api_health(struct rpc_call *call)
 {
-    struct store *store = api_of(call)->options.store;
     API(HealthResponse) *response = (API(HealthResponse) *)call->response;
     response->ok = phase_of(api_of(call)) == SERVER_READY;
     response->message = response->ok ? "OK" : "ShuttingDown";
-    const char *damage = store == NULL ? NULL : store_damage(store, call->arena);
-    if (response->ok && damage != NULL)
-        response->message = (char *)damage;
+    const char *trouble = response->ok ? trouble_of(&api_of(call)->options, call->arena) : NULL;
+    if (trouble != NULL)
+        response->message = (char *)trouble;
     return NULL;
 }
 

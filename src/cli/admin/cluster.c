@@ -1,9 +1,9 @@
 /* cluster.c - what is asked about task lists and about a cluster as a whole. */
 #include "cli/admin/cluster.h"
 
-#include <jansson.h>
 #include <string.h>
 
+#include "base/buffer.h"
 #include "base/check.h"
 #include "base/farm.h"
 #include "base/vector.h"
@@ -171,6 +171,104 @@ cli_cluster_health(struct cli_call *call)
     cli_print("%s: %s (%s)\nclients: Go up to %s, Java up to %s\n", call->address,
               healthy->ok ? "healthy" : "not healthy", show_text(healthy->message, call->arena),
               show_text(versions->go_sdk, call->arena), show_text(versions->java_sdk, call->arena));
+    return NULL;
+}
+
+/* ---- the other clusters ---- */
+
+const char *
+peer_past_text(const STORE_API(Peer) *peer, struct arena *arena)
+{
+    check(peer->is_past_wanted);
+    if (peer->past_shards == 0)
+        return "has not answered yet";
+    return arena_format(arena, "%d of %d shards were read", (int)peer->past_read,
+                        (int)peer->past_shards);
+}
+
+bool
+peers_have_past_wanted(const STORE_API(DescribePeersResponse) *peers)
+{
+    for (size_t i = 0; i < peers->n_peers; i++)
+        if (peers->peers[i]->is_past_wanted)
+            return true;
+    return false;
+}
+
+static const char *
+peer_state_text(const STORE_API(Peer) *peer)
+{
+    if (!peer->is_followed)
+        return "not followed";
+    return peer->has_other_settings ? "other settings" : peer->is_away ? "away" : "followed";
+}
+
+static const char *
+peers_table(const STORE_API(DescribePeersResponse) *peers, struct arena *arena)
+{
+    struct table table = {.columns = 5, .arena = arena};
+    table_add(&table, "CLUSTER", "ADDRESS", "STATE", "LAST HEARD", "WAITING");
+    for (size_t i = 0; i < peers->n_peers; i++) {
+        const STORE_API(Peer) *peer = peers->peers[i];
+        int64_t heard = peer->heard_nanoseconds / NS_PER_S * NS_PER_S;
+        table_add(&table, peer->name, show_or_dash(peer->address, arena), peer_state_text(peer),
+                  heard == 0 ? "-" : render_time(heard, arena),
+                  arena_format(arena, "%lld", (long long)peer->waiting));
+    }
+    return table_text(&table);
+}
+
+const char *
+peers_text(const STORE_API(DescribePeersResponse) *peers, struct arena *arena)
+{
+    struct buffer text = {0};
+    bool is_recovering = peers_have_past_wanted(peers);
+    if (peers->n_peers == 0)
+        buffer_append_format(&text, "%s is alone.\n", show_text(peers->cluster, arena));
+    else
+        buffer_append_text(&text, peers_table(peers, arena));
+    for (size_t i = 0; i < peers->n_peers; i++)
+        if (peers->peers[i]->failure[0] != '\0')
+            buffer_append_format(&text, "%s: %s\n", show_text(peers->peers[i]->name, arena),
+                                 show_text(peers->peers[i]->failure, arena));
+    if (is_recovering)
+        buffer_append_format(&text, "%s lost memory and reads from the others what it had:\n",
+                             show_text(peers->cluster, arena));
+    for (size_t i = 0; i < peers->n_peers; i++)
+        if (peers->peers[i]->is_past_wanted)
+            buffer_append_format(&text, "  %s: %s\n", show_text(peers->peers[i]->name, arena),
+                                 peer_past_text(peers->peers[i], arena));
+    const char *kept = arena_text_of(arena, buffer_slice(&text));
+    buffer_free(&text);
+    return kept;
+}
+
+/* Of numbers a message leaves out 0, which says something here. */
+json_t *
+peers_json(const STORE_API(DescribePeersResponse) *peers, struct arena *arena)
+{
+    json_t *all = render_message(&peers->base, RENDER_READABLE, arena);
+    json_t *shown = json_object_get(all, "peers");
+    for (size_t i = 0; i < peers->n_peers; i++) {
+        json_t *peer = json_array_get(shown, i);
+        if (!peers->peers[i]->is_past_wanted)
+            continue;
+        json_object_set_new(peer, "pastRead", json_integer(peers->peers[i]->past_read));
+        json_object_set_new(peer, "pastShards", json_integer(peers->peers[i]->past_shards));
+    }
+    return all;
+}
+
+struct error *
+cluster_show_peers(struct cli_call *call, const ProtobufCMessage *message)
+{
+    check(message->descriptor == &cadenza__admin__v1__describe_peers_response__descriptor);
+    const STORE_API(DescribePeersResponse) *peers =
+        (const STORE_API(DescribePeersResponse) *)message;
+    if (call->as_json)
+        cli_print_json(peers_json(peers, call->arena));
+    else
+        cli_print("%s", peers_text(peers, call->arena));
     return NULL;
 }
 

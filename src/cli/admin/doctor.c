@@ -7,7 +7,6 @@
 #include "cli/admin/doctor.h"
 #include "fiber/clock.h"
 #include "uber/cadence/admin/v1/service.pb-c.h"
-#include "uber/cadence/api/v1/service_meta.pb-c.h"
 #include "wire/message.h"
 #include "wire/names.h"
 
@@ -34,15 +33,23 @@ doctor_find_unanswered(struct doctor *doctor, const char *about, const struct er
 
 /* ---- this server ---- */
 
+const API(HealthResponse) *
+doctor_ask_health(struct doctor *doctor, struct error **err)
+{
+    API(HealthRequest) request = API_VALUE(HEALTH_REQUEST__INIT);
+    ProtobufCMessage *answer = NULL;
+    *err = cli_ask(doctor->call, "/uber.cadence.api.v1.MetaAPI/Health", &request.base, TIMEOUT,
+                   API_TYPE(health_response), &answer);
+    return *err == NULL ? (const API(HealthResponse) *)answer : NULL;
+}
+
 /* False: the server does not answer. */
 static bool
 check_health(struct doctor *doctor)
 {
     struct cli_call *call = doctor->call;
-    API(HealthRequest) request = API_VALUE(HEALTH_REQUEST__INIT);
-    ProtobufCMessage *answer = NULL;
-    struct error *err = cli_ask(call, "/uber.cadence.api.v1.MetaAPI/Health", &request.base, TIMEOUT,
-                                API_TYPE(health_response), &answer);
+    struct error *err;
+    const API(HealthResponse) *response = doctor_ask_health(doctor, &err);
     if (err != NULL) {
         doctor_find(
             doctor,
@@ -50,7 +57,6 @@ check_health(struct doctor *doctor)
             "Start the server, or check its log: the last line says why it exited.");
         return false;
     }
-    const API(HealthResponse) *response = (const API(HealthResponse) *)answer;
     if (!response->ok)
         doctor_find(doctor,
                     arena_format(call->arena, "The server is not well: %s", response->message),

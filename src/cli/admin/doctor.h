@@ -6,6 +6,7 @@
 
 #include "cadenza/admin/v1/service.pb-c.h"
 #include "cli/base/inside.h"
+#include "uber/cadence/api/v1/service_meta.pb-c.h"
 #include "wire/names.h"
 
 struct doctor {
@@ -21,6 +22,8 @@ void doctor_find(struct doctor *doctor, const char *what, const char *advice);
 /* The server did not say `about`. */
 void doctor_find_unanswered(struct doctor *doctor, const char *about, const struct error *err);
 
+/* Asks the server's health; NULL: it does not answer. Yields. */
+const API(HealthResponse) *doctor_ask_health(struct doctor *doctor, struct error **err);
 /* Look for it (doctor_group.c). Yield. */
 void doctor_check_peers(struct doctor *doctor);
 void doctor_check_domains(struct doctor *doctor);

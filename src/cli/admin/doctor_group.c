@@ -3,6 +3,7 @@
  * doctor.h. */
 #include <string.h>
 
+#include "cli/admin/cluster.h"
 #include "cli/admin/doctor.h"
 #include "cli/domain/domain_drain.h"
 #include "fiber/clock.h"
@@ -13,6 +14,7 @@
 
 #define TIMEOUT        (5 * NS_PER_S)
 #define PAGE_SIZE      1000
+#define RECOVERING     "recovering: " /* begins what a server's health says of it */
 #define SKEW_MAX       NS_PER_S /* what clocks may differ by; lag and timers are read by them */
 #define LAG_MAX        (10 * NS_PER_S) /* behind a peer, while it answers */
 #define FAILOVER_GRACE (10 * NS_PER_S) /* beyond the time that a failover has */
@@ -77,34 +79,89 @@ check_lag(struct doctor *doctor, const STORE_API(Peer) *peer)
                 "become dead letters after some minutes; else the machine may be too small.");
 }
 
+/* The cluster that is asked lost memory and has not read it all: for whom it waits, and for whom
+ * perhaps in vain. */
+static void
+report_waiting(struct doctor *doctor)
+{
+    struct arena *arena = doctor->call->arena;
+    const char *waits = "", *gone = "";
+    for (size_t i = 0; i < doctor->peers->n_peers; i++) {
+        const STORE_API(Peer) *peer = doctor->peers->peers[i];
+        if (!peer->is_past_wanted)
+            continue;
+        waits =
+            arena_format(arena, "%s%s%s (%s%s)", waits, waits[0] == '\0' ? "" : ", ", peer->name,
+                         peer_past_text(peer, arena), peer->is_away ? ", is away now" : "");
+        if (peer->is_away)
+            gone = arena_format(arena, "%s%s%s", gone, gone[0] == '\0' ? "" : ",", peer->name);
+    }
+    const char *cluster = doctor->peers->cluster;
+    doctor_find(
+        doctor,
+        arena_format(arena,
+                     "%s lost memory (its store was restored or copied) and reads from the others "
+                     "what it had: %s. Global domains that are active in %s are not served until "
+                     "it has.",
+                     cluster, waits, cluster),
+        arena_format(arena,
+                     "It needs all of them; start those that are away, and let it read. If one is "
+                     "gone for good: restart this server with --accept-loss %s; what only that one "
+                     "has is lost then.",
+                     gone[0] == '\0' ? "CLUSTERS" : gone));
+}
+
+/* A cluster that has nobody to ask says it by its health alone. That is asked last: until the end
+ * of its recovery it says so. */
+static void
+check_recovery(struct doctor *doctor)
+{
+    if (doctor->peers != NULL && peers_have_past_wanted(doctor->peers)) {
+        report_waiting(doctor);
+        return;
+    }
+    struct error *err;
+    const API(HealthResponse) *health = doctor_ask_health(doctor, &err);
+    const char *recovery = health == NULL ? NULL : strstr(health->message, RECOVERING);
+    if (recovery == NULL) /* that it does not answer was found before */
+        return;
+    doctor_find(doctor, arena_format(doctor->call->arena, "The server is %s", recovery),
+                "If another cluster has its past: set enabled: true for it in this server's "
+                "clusterGroupMetadata and restart it. If none has: restart it with --accept-loss "
+                "all; what was lost stays lost then.");
+}
+
+static void
+check_peer(struct doctor *doctor, const STORE_API(Peer) *peer)
+{
+    struct arena *arena = doctor->call->arena;
+    if (peer->has_other_settings)
+        doctor_find(
+            doctor,
+            arena_format(arena, "%s does not follow %s at %s: %s", doctor->peers->cluster,
+                         peer->name, peer->address, peer->failure),
+            "Make clusterGroupMetadata the same in the files of both clusters and restart the "
+            "one that was wrong: until then a version means different clusters in them.");
+    else if (peer->is_away)
+        doctor_find(doctor,
+                    arena_format(arena, "%s cannot follow %s at %s: %s", doctor->peers->cluster,
+                                 peer->name, peer->address, peer->failure),
+                    "Is that server running, and can it be reached over the network? Changes "
+                    "that it made since then arrive when it is back.");
+    else if (peer->is_followed)
+        check_clock(doctor, peer);
+    check_lag(doctor, peer);
+}
+
 void
 doctor_check_peers(struct doctor *doctor)
 {
-    struct arena *arena = doctor->call->arena;
     struct error *err = ask_peers(doctor->call, &doctor->peers, &doctor->offset, &doctor->doubt);
-    if (err != NULL) {
+    if (err != NULL)
         doctor_find_unanswered(doctor, "the state of the other clusters", err);
-        return;
-    }
-    for (size_t i = 0; i < doctor->peers->n_peers; i++) {
-        const STORE_API(Peer) *peer = doctor->peers->peers[i];
-        if (peer->has_other_settings)
-            doctor_find(
-                doctor,
-                arena_format(arena, "%s does not follow %s at %s: %s", doctor->peers->cluster,
-                             peer->name, peer->address, peer->failure),
-                "Make clusterGroupMetadata the same in the files of both clusters and restart the "
-                "one that was wrong: until then a version means different clusters in them.");
-        else if (peer->is_away)
-            doctor_find(doctor,
-                        arena_format(arena, "%s cannot follow %s at %s: %s", doctor->peers->cluster,
-                                     peer->name, peer->address, peer->failure),
-                        "Is that server running, and can it be reached over the network? Changes "
-                        "that it made since then arrive when it is back.");
-        else if (peer->is_followed)
-            check_clock(doctor, peer);
-        check_lag(doctor, peer);
-    }
+    check_recovery(doctor);
+    for (size_t i = 0; doctor->peers != NULL && i < doctor->peers->n_peers; i++)
+        check_peer(doctor, doctor->peers->peers[i]);
 }
 
 static bool

@@ -310,12 +310,13 @@ const struct cli_command cli_admin_commands[] = {
     },
     {
         .words = "admin cluster peers",
-        .summary = "Shows the state of the other clusters of the group, and where their settings "
-                   "conflict.",
+        .summary = "Shows the state of the other clusters of the group, where their settings "
+                   "conflict, and how far a cluster that lost memory has read from them what it "
+                   "had.",
         .examples = "  cadenza admin cluster peers\n",
         .flags = PRINTED REMOTE,
-        .rpc =
-            RPC(.request = &cadenza__admin__v1__describe_peers_request__descriptor, .fields = ""),
+        .rpc = RPC(.request = &cadenza__admin__v1__describe_peers_request__descriptor, .fields = "",
+                   .show = cluster_show_peers),
     },
     {
         .words = "admin cluster add-search-attr",

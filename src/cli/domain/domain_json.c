@@ -307,6 +307,8 @@ domain_json_described(const API(DescribeDomainResponse) *described, struct arena
         put_number(all, "failoverNotificationVersion", described->failover_notification_version);
         put_number(all, "clusterNotificationVersion", described->cluster_notification_version);
     }
+    if (described->is_recovering)
+        json_object_set_new(all, "isRecovering", json_true());
     return finish(all, arena);
 }
 

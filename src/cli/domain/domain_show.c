@@ -216,6 +216,13 @@ const char *
 domain_show_described(const API(DescribeDomainResponse) *described, struct arena *arena)
 {
     const char *shown = domain_show(described->domain, arena);
+    if (described->is_recovering)
+        shown =
+            arena_format(arena,
+                         "%s\nRecovering: this cluster lost memory, and decides nothing for the "
+                         "domain until it has read from the other clusters what it had; 'cadenza "
+                         "admin cluster peers' shows for whom it waits.\n",
+                         shown);
     if (described->cluster_notification_version == 0) /* another make of server */
         return shown;
     return arena_format(arena,

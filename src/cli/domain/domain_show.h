@@ -20,7 +20,8 @@ struct failover_list {
 };
 
 const char *domain_show(const API(Domain) *domain, struct arena *arena);
-/* With the notification versions, if the server sent them. */
+/* With the notification versions, if the server sent them, and with its recovery, if it lost
+ * memory. */
 const char *domain_show_described(const API(DescribeDomainResponse) *described,
                                   struct arena *arena);
 /* One line each; `is_full`: with more columns. */

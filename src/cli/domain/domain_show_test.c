@@ -107,6 +107,22 @@ ARENA_TEST(domain_show, notification_versions_are_shown_if_the_server_tells_them
                   "  \"clusterNotificationVersion\": 43\n") != NULL);
 }
 
+ARENA_TEST(domain_show, a_cluster_that_recovers_says_so_of_the_domain)
+{
+    API(DescribeDomainResponse) described = API_VALUE(DESCRIBE_DOMAIN_RESPONSE__INIT);
+    described.domain = make_domain("d", arena);
+    described.cluster_notification_version = 43;
+    EXPECT(strstr(domain_show_described(&described, arena), "ecovering") == NULL);
+    EXPECT(strstr(domain_json_described(&described, arena), "ecovering") == NULL);
+    described.is_recovering = true;
+    EXPECT(strstr(domain_show_described(&described, arena),
+                  "\n\nRecovering: this cluster lost memory, and decides nothing for the domain") !=
+           NULL);
+    EXPECT(strstr(domain_show_described(&described, arena), "ClusterNotificationVersion: 43\n") !=
+           NULL);
+    EXPECT(strstr(domain_json_described(&described, arena), "  \"isRecovering\": true\n") != NULL);
+}
+
 ARENA_TEST(domain_show, a_described_domain_has_the_lines_that_users_know_and_its_attributes)
 {
     API(Domain) *domain = make_domain("d", arena);

@@ -101,8 +101,8 @@ raise_domain(STORED(DomainRecord) *record, int64_t next, const struct domain_rul
 
 /* Raises what is active here. *is_raised: something is. */
 static struct error *
-raise(STORED(DomainRecord) *record, int64_t next, const struct domain_rules *rules,
-      struct arena *arena, bool *is_raised)
+raise_here(STORED(DomainRecord) *record, int64_t next, const struct domain_rules *rules,
+           struct arena *arena, bool *is_raised)
 {
     const API(Domain) *domain = record->domain;
     struct attributes known = attributes_read(domain->active_clusters, arena);
@@ -138,7 +138,10 @@ domain_decide_recovered(const struct domain *current, const struct heard_version
     if (heard->entity_version >= record->lost_entity_below)
         record->lost_entity_below = heard->entity_version + 1;
     bool is_raised;
-    struct error *err = raise(record, next, rules, arena, &is_raised);
+#ifdef CADENZA_FAULT_lost_version_kept
+    next = lost; /* fault: it goes on with the version that it had */
+#endif
+    struct error *err = raise_here(record, next, rules, arena, &is_raised);
     if (err != NULL)
         return err;
     if (!is_raised) /* no cool-down begins */

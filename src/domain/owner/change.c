@@ -40,9 +40,9 @@ change_request_serve(struct change_request *change_request, INTERNAL(ChangedDoma
     return change_request->err;
 }
 
-/* Defines the pure function with its request as a plain pointer, the row of the question, and the
- * function that callers see: domains_register, domains_update, domains_failover,
- * domains_deprecate, domains_delete …
+/* Defines the call of the pure function (decide_…, which decide_and_submit in write.c makes), what
+ * serves the question, its row, and the function that callers see: domains_register,
+ * domains_update, domains_failover, domains_deprecate, domains_delete …
  *
  * Lost: a client asks again, as after a crash: it hears that the domain is there already, finds
  * that nothing changes, or makes one more change that leaves the same settings. Never twice: it

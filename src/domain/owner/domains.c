@@ -52,6 +52,7 @@ domains_open(const struct domains_options *options, struct arena *arena, struct 
     }
     check(opened->writer != NULL && opened->is_loaded && list_is_empty(&opened->undurable));
     show_version(opened);
+    domains_show_recovery(opened);
     if (options->refresh_interval > 0) {
         latch_add(&opened->fibers, 1);
         opened->refresher = fiber_start("domains-refresh", domains_refresh, opened);

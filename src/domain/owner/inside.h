@@ -144,6 +144,8 @@ void change_request_run(struct change_request *change_request);
 /* Marks a domain that is to be entered, before anybody else sees it: is it one of which this
  * cluster has lost what it knew? `is_recovered`: not any more. */
 void domain_mark(const struct domains *domains, struct domain *domain, bool is_recovered);
+/* Sets the gauge that says whether it is recovering. */
+void domains_show_recovery(const struct domains *domains);
 
 /* --- change.c: questions to the owner
  * -----------------------------------------------------------

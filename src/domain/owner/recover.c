@@ -17,10 +17,39 @@ domain_mark(const struct domains *domains, struct domain *domain, bool is_recove
                             domain->record->domain->is_global_domain;
 }
 
+void
+domains_show_recovery(const struct domains *domains)
+{
+    if (domains->options.metrics != NULL)
+        gauge_set(metrics_gauge(domains->options.metrics, "cadenza_recovering",
+                                "1: this cluster lost memory and has not read yet from the others "
+                                "what it had.",
+                                NULL),
+                  domains_are_recovering(domains));
+}
+
 bool
 domains_are_recovering(const struct domains *domains)
 {
     return atomic_load_explicit(&domains->is_recovering, memory_order_relaxed);
+}
+
+const char *
+domains_recovery_text(const struct domains *domains)
+{
+    const struct cluster_group *group = domains->options.group;
+    if (!domains_are_recovering(domains))
+        return NULL;
+    for (size_t i = 0; i < group->count; i++)
+        if (&group->clusters[i] != group->current && group->clusters[i].is_enabled)
+            return "recovering: this cluster lost memory (its store was restored or copied). "
+                   "Global "
+                   "domains that are active here are not served until it has read from the other "
+                   "clusters what it had; 'cadenza admin cluster peers' shows for whom it waits.";
+    return "recovering: this cluster lost memory (its store was restored or copied), and no other "
+           "one is enabled in its configuration that could be asked. Global domains that are "
+           "active here are not served. Enable the others, or accept that what was lost stays "
+           "lost: cadenza server --accept-loss all";
 }
 
 /* One domain, and what is known of it. */
@@ -87,5 +116,6 @@ domains_recover(struct domains *domains,
             return error_wrap(error_copy(arena, err), "going on after memory was lost");
     }
     atomic_store_explicit(&domains->is_recovering, false, memory_order_relaxed);
+    domains_show_recovery(domains);
     return NULL;
 }

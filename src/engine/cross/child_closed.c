@@ -3,7 +3,8 @@
  * The end of a child is told to its parent by a row of the child. That may have been told to a
  * history of the parent that lost, after a failover by force, and the row is gone. So when a parent
  * comes back to a child that it has started (its history was replaced by another one, or the start
- * was repeated), it looks for itself. */
+ * was repeated), it looks for itself: along the chain of runs that it started, even if another
+ * workflow has their id now. */
 #include "base/check.h"
 #include "engine/inside.h"
 #include "engine/run/rebuild.h"
@@ -72,6 +73,24 @@ read_end(struct cross_task_work *work, const struct run_key *key, const API(Hist
     return err;
 }
 
+/* From the run that `key` names to the last one of its chain, which the key names then, and its
+ * end. NULL: that run is open, and will tell. One that is not here yet will tell when it comes. */
+static struct error *
+follow_chain(struct cross_task_work *work, struct run_key *key, const API(HistoryEvent) **end)
+{
+    for (;;) {
+        *end = NULL;
+        struct error *err = read_end(work, key, end);
+        bool goes_on = err == NULL && *end != NULL &&
+                       (*end)->attributes_case == EVENT_KIND(WORKFLOW_EXECUTION_CONTINUED_AS_NEW);
+        if (!goes_on)
+            return err;
+        probe("child_goes_on_elsewhere");
+        key->run_id =
+            (*end)->workflow_execution_continued_as_new_event_attributes->new_execution_run_id;
+    }
+}
+
 struct closed_request {
     int64_t initiated_id;
     struct child_close close;
@@ -96,22 +115,20 @@ cross_task_report_closed(struct cross_task_work *work, const STORED(PendingChild
                                    work->arena, &found);
     if (err != NULL)
         return cross_task_is_void(err) ? NULL : err;
-    if (found.is_open || strcmp(found.first_run_id, run_id) != 0)
-        return NULL; /* it will tell; or another workflow has its id */
+    bool has_id = strcmp(found.first_run_id, run_id) == 0;
+    if (has_id && found.is_open)
+        return NULL; /* it will tell */
+    if (!has_id)
+        probe("id_of_child_is_used_again");
+    key.run_id = has_id ? found.run_id : run_id;
     const API(HistoryEvent) *end = NULL;
-    key.run_id = found.run_id;
-    err = read_end(work, &key, &end);
+    err = follow_chain(work, &key, &end);
     if (err != NULL || end == NULL)
         return cross_task_is_void(err) ? NULL : err;
-    if ((int)end->attributes_case ==
-        API_VALUE(HISTORY_EVENT__ATTRIBUTES_WORKFLOW_EXECUTION_CONTINUED_AS_NEW_EVENT_ATTRIBUTES)) {
-        probe("child_goes_on_elsewhere");
-        return NULL; /* the run that it goes on as is not the current one here (yet): that tells */
-    }
     probe("parent_finds_child_closed");
     struct closed_request wanted = {.initiated_id = child->initiated_id,
                                     .close = {.workflow_id = child->workflow_id,
-                                              .run_id = found.run_id,
+                                              .run_id = key.run_id,
                                               .first_run_id = run_id,
                                               .event = end}};
     err = cross_task_step_source(work, decide_closed, &wanted);

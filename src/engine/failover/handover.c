@@ -40,7 +40,7 @@ struct handover {
 /* This cluster lost memory since it wrote the run last, and had taken a version since that it could
  * have written with: is that still older than what the next cluster writes with? */
 static bool
-may_write_anew(const struct run_context *context, const struct run *run,
+may_write_later(const struct run_context *context, const struct run *run,
                const struct cluster_group *group)
 {
     return !context->domain->is_recovering && !entity_is_version(run_last_version(run), group) &&
@@ -59,7 +59,7 @@ give_up(struct handover *handover, struct workflow *workflow, struct loaded_run 
         cluster_group_of_version(group, run_last_version(run)) != group->current)
         return;
     if (domain_has_lost(context->domain, run_last_version(run), group) &&
-        !may_write_anew(context, run, group))
+        !may_write_later(context, run, group))
         return;
     probe("buffered_handed_over");
     int64_t version = run_last_version(run);

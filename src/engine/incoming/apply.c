@@ -181,7 +181,7 @@ cancel_run(struct incoming *incoming, struct incoming_run *part)
     struct run *run = mutation_run(part->mutation);
     bool is_stored = part->loaded != NULL && part->loaded->run == run;
     mutation_cancel(part->mutation);
-    if (!is_stored && run != incoming->rebuilt) /* that one goes with the visit */
+    if (!is_stored && run != incoming->rebuilt) /* run_once frees that one */
         run_free(run);
 }
 

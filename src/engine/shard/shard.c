@@ -215,6 +215,7 @@ shard_take_locked(struct shard *shard, struct arena *arena)
         note_failed_take(shard, err);
         return err;
     }
+    shard->take_time = clock_monotonic(); /* an attempt that failed before says nothing any more */
     probe("shard_taken");
     log_info(shard->options.log, "Shard taken.", log_number("shard-id", shard->options.number),
              log_number("shard-range-id", (int64_t)shard->tenure->range_id));

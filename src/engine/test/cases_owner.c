@@ -126,6 +126,21 @@ case_a_lone_owner_takes_its_shard_again(struct shard_fixture *fixture)
     EXPECT_EQ(shard_fixture_stored_next_event_id(fixture, "wf"), 4);
 }
 
+/* An attempt that failed puts the next one off; one that went well ends that. */
+void
+case_a_shard_that_was_taken_at_last_may_be_taken_again_at_once(struct shard_fixture *fixture)
+{
+    fixture->shard = shard_new(&fixture->options);
+    fixture->shard->failures = 1; /* as if one had failed */
+    fixture->shard->take_time = clock_monotonic() + 5 * NS_PER_S;
+    EXPECT_KIND(shard_fixture_signal(fixture, "wf", fixture->arena), ERR_UNAVAILABLE);
+    EXPECT_ANSWER(shard_take(fixture->shard, fixture->arena));
+    EXPECT_OK(shard_fixture_start(fixture, "wf", "one", 100, fixture->arena, NULL));
+    case_overtake(fixture);
+    EXPECT_KIND(shard_fixture_signal(fixture, "wf", fixture->arena), ERR_SHARD_OWNERSHIP_LOST);
+    EXPECT_ANSWER(shard_fixture_signal(fixture, "wf", fixture->arena));
+}
+
 void
 case_a_range_is_renewed_before_it_is_used_up(struct shard_fixture *fixture)
 {

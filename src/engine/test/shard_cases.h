@@ -20,6 +20,7 @@
     X(a_refusal_of_an_overtaken_owner_is_no_answer)                                                \
     X(an_overtaken_owner_does_not_refuse_a_reset)                                                  \
     X(a_lone_owner_takes_its_shard_again)                                                          \
+    X(a_shard_that_was_taken_at_last_may_be_taken_again_at_once)                                   \
     X(a_range_is_renewed_before_it_is_used_up)                                                     \
     X(everything_is_there_after_a_restart)                                                         \
     X(a_domain_that_is_active_elsewhere_is_refused)                                                \

@@ -116,6 +116,7 @@ peer_round(struct followed_peer *followed_peer, struct arena *arena)
     size_t count;
     bool has_more;
     applier_add(run_source->applier, response, kept, &count, &has_more);
+    run_source->has_answered = true;
     note_polled(run_source);
     counter_add(run_source->fetched, count);
     bool is_resynced = false;
@@ -146,6 +147,11 @@ make_peer(void *context, const struct cluster *cluster)
     run_source->resynced =
         metrics_counter(metrics, "replication_shards_resynced",
                         "Shards of a peer whose runs were read after a long absence.", labels);
+    const char *peer_only[] = {"source_cluster", cluster->name, NULL};
+    run_source->past_shown = metrics_gauge(metrics, "cadenza_recovering_shards_read",
+                                           "Shards of a peer whose runs were read since this "
+                                           "cluster was started without its memory.",
+                                           peer_only);
     return &run_source->base;
 }
 

@@ -15,11 +15,13 @@ struct run_source {
     struct runs_in *in;
     struct applier *applier;
     struct counter *fetched, *resynced;
-    bool is_polling; /* a call for rows is on its way */
-    uint64_t polls;  /* those that have ended, and whose rows are with the applier */
+    bool has_answered; /* since the start: how many shards it has is known */
+    bool is_polling;   /* a call for rows is on its way */
+    uint64_t polls;    /* those that have ended, and whose rows are with the applier */
     struct fiber_cond polled;
     uint32_t past_read; /* shards of it whose runs were read, of a cluster that lost memory */
     bool has_past;      /* all were */
+    struct gauge *past_shown;
 };
 
 struct runs_in {

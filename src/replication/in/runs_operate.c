@@ -139,7 +139,7 @@ static INTERNAL(PeerState) *
     state->is_past_wanted =
         run_source->in->is_recovering && !runs_past_is_waived(run_source->in, peer->cluster);
     state->past_read = run_source->past_read;
-    state->past_shards = peer->succeeded_at == 0 ? 0 : applier_shard_count(run_source->applier);
+    state->past_shards = run_source->has_answered ? applier_shard_count(run_source->applier) : 0;
     return state;
 }
 

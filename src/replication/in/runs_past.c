@@ -100,6 +100,7 @@ read_shards(struct run_source *run_source, struct arena *arena)
         if (err != NULL)
             return error_copy(arena, err);
         run_source->past_read++;
+        gauge_set(run_source->past_shown, run_source->past_read);
         probe("past_of_shard_read");
     }
     return err;
@@ -119,6 +120,9 @@ runs_past_is_waived(const struct runs_in *in, const struct cluster *cluster)
 static bool
 have_all_past(const struct runs_in *in)
 {
+#ifdef CADENZA_FAULT_past_of_one_is_enough
+    return true;
+#endif
     list_each(node, &in->follow_loop.peers) {
         const struct run_source *run_source = list_entry(node, struct run_source, base.node);
         if (!run_source->has_past && !runs_past_is_waived(in, run_source->base.cluster))

@@ -446,3 +446,81 @@ SCRIPT_TEST(liar_script, a_parent_hears_of_its_child_though_it_has_ended_in_a_hi
     API(History) *parent = script_history(script, 1, "parent", "");
     EXPECT_EQ(script_count_events(parent, EVENT(CHILD_WORKFLOW_EXECUTION_COMPLETED)), 1);
 }
+
+/* The parent "w" hears that its child has ended, which had gone on as another run. */
+static void
+play_child(struct script *script)
+{
+    script_start(script, 1, "w");
+    API(Decision) *child = script_start_child(script, "child");
+    script_decide(script, 1, &child, 1);
+    API(PollForDecisionTaskResponse) *first = script_poll(script, 1, WITHIN);
+    API(PollForDecisionTaskResponse) *second = script_poll(script, 1, WITHIN);
+    EXPECT(first != NULL && second != NULL);
+    bool is_child = strcmp(first->workflow_execution->workflow_id, "child") == 0;
+    EXPECT_OK(script_complete(script, 1, is_child ? second : first, NULL, 0));
+    API(Decision) *next = API_DECISION(script->arena, continue_as_new_workflow_execution);
+    EXPECT_OK(script_complete(script, 1, is_child ? first : second, &next, 1));
+    API(Decision) *end = script_complete_workflow(script);
+    script_decide(script, 1, &end, 1);
+    script_decide(script, 1, NULL, 0);
+    script_expect_same(script, "w");
+}
+
+/* Another history of "w", of cluster 0: as it is before the end of its child, then a signal. */
+static ADMIN(ReplicationTask) *
+fake_fork(struct script *script, int64_t event_version)
+{
+    struct arena *arena = script->arena;
+    API(History) *here = script_history(script, 1, "w", "");
+    EXPECT_EQ(script_count_events(here, EVENT(CHILD_WORKFLOW_EXECUTION_COMPLETED)), 1);
+    size_t end = 0;
+    while (here->events[end]->attributes_case != EVENT(CHILD_WORKFLOW_EXECUTION_COMPLETED))
+        end++;
+    const API(HistoryEvent) *before = here->events[end - 1];
+    API(HistoryEvent) *signal = fake_signal_event(script, before->event_id + 1, event_version);
+    signal->task_id = (int64_t)1 << 40;
+    ADMIN(ReplicationTask) *task = fake_task(script, FAKE_ROW(1), &signal, 1);
+    ADMIN(HistoryTaskV2Attributes) *batch = task->history_task_v2_attributes;
+    batch->workflow_execution =
+        script_describe(script, 1, "w")->workflow_execution_info->workflow_execution;
+    ADMIN(VersionHistoryItem) *last = batch->version_history_items[0];
+    batch->version_history_items = arena_zalloc(arena, 2, sizeof(void *));
+    batch->version_history_items[0] = ADMIN_NEW(
+        arena, version_history_item, .event_id = before->event_id, .version = before->version);
+    batch->version_history_items[1] = last;
+    batch->n_version_history_items = 2;
+    return task;
+}
+
+/* A child has ended and told its parent, and its id is another workflow's. Then the history of the
+ * parent that says so loses: the parent itself has to find out. */
+SCRIPT_TEST(liar_script, a_parent_hears_of_its_child_whose_id_is_another_workflows,
+            script_play(2, 0, body))
+{
+    script_failover(script, 1);
+    play_child(script);
+    const char *other;
+    API(StartWorkflowExecutionRequest) *start = script_start_request(script, "child");
+    start->workflow_id_reuse_policy = REUSE(ALLOW_DUPLICATE);
+    EXPECT_OK(script_try_start(script, 1, start, &other));
+    script_failover(script, 0);
+    script_sleep(script, 5 * NS_PER_S);
+    struct fake_peer fake_peer = {0};
+    API(DescribeDomainResponse) *moved =
+        SCRIPT_OK(script, 1, describe_domain,
+                  .describe_by_case = API_VALUE(DESCRIBE_DOMAIN_REQUEST__DESCRIBE_BY_NAME),
+                  .name = SCRIPT_DOMAIN);
+    EXPECT_TEXT(moved->domain->active_cluster_name, "cluster0");
+    fake_peer.tasks[fake_peer.count++] = fake_fork(script, moved->domain->failover_version);
+    fake_peer_begin(script, &fake_peer);
+    fake_peer_await(script, &fake_peer, FAKE_ROW(1), WITHIN);
+    API(History) *parent = script_history(script, 1, "w", "");
+    EXPECT_EQ(script_count_events(parent, EVENT(CHILD_WORKFLOW_EXECUTION_COMPLETED)), 0);
+    script_failover(script, 1);
+    parent = script_await(script, 1, "w", parent->n_events + 1);
+    EXPECT_EQ(script_count_events(parent, EVENT(CHILD_WORKFLOW_EXECUTION_COMPLETED)), 1);
+    EXPECT_TEXT(
+        script_describe(script, 1, "child")->workflow_execution_info->workflow_execution->run_id,
+        other);
+}

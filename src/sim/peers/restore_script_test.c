@@ -7,8 +7,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cadenza/admin/v1/service.pb-c.h"
 #include "sim/peers/restore_script.h"
 #include "sim/world/histories.h"
+#include "uber/cadence/api/v1/service_meta.pb-c.h"
 
 static const char patient[] = "frontend.holdCallsDuringDrainTime: [{value: 5s}]\n";
 
@@ -115,6 +117,50 @@ expect_refused(struct script *script)
     EXPECT(script_history(script, 0, "too.early", "") == NULL);
 }
 
+/* What operators are told: health by a sentence, DescribePeers for whom it waits, metrics. */
+static void
+expect_told(struct script *script, unsigned away)
+{
+    ProtobufCMessage *answer = NULL;
+    EXPECT_OK(script_call(script, 0, API_NEW(script->arena, health_request), &answer));
+    const API(HealthResponse) *health = (const API(HealthResponse) *)answer;
+    EXPECT(health->ok);
+    EXPECT(strstr(health->message, "recovering: this cluster lost memory") == health->message);
+    EXPECT_OK(
+        script_call(script, 0, STORE_API_NEW(script->arena, describe_peers_request), &answer));
+    const STORE_API(DescribePeersResponse) *peers =
+        (const STORE_API(DescribePeersResponse) *)answer;
+    for (size_t i = 0; i < peers->n_peers; i++) {
+        bool is_away =
+            strcmp(peers->peers[i]->name, arena_format(script->arena, "cluster%u", away)) == 0;
+        EXPECT(peers->peers[i]->is_past_wanted);
+        EXPECT_EQ(peers->peers[i]->past_read, 0); /* domains of all come first */
+        EXPECT_EQ(peers->peers[i]->past_shards == 0, is_away);
+    }
+    struct slice text = sim_host_metrics(&script->sim->hosts[0], script->arena);
+    EXPECT(strstr(arena_text_of(script->arena, text), "\ncadenza_recovering 1\n") != NULL);
+}
+
+/* When it is over. */
+static void
+expect_nothing_told(struct script *script)
+{
+    ProtobufCMessage *answer = NULL;
+    EXPECT_OK(script_call(script, 0, API_NEW(script->arena, health_request), &answer));
+    EXPECT_TEXT(((const API(HealthResponse) *)answer)->message, "OK");
+    EXPECT_OK(
+        script_call(script, 0, STORE_API_NEW(script->arena, describe_peers_request), &answer));
+    const STORE_API(DescribePeersResponse) *peers =
+        (const STORE_API(DescribePeersResponse) *)answer;
+    for (size_t i = 0; i < peers->n_peers; i++) {
+        EXPECT(!peers->peers[i]->is_past_wanted);
+        EXPECT(peers->peers[i]->past_shards > 0);
+        EXPECT_EQ(peers->peers[i]->past_read, peers->peers[i]->past_shards);
+    }
+    struct slice text = sim_host_metrics(&script->sim->hosts[0], script->arena);
+    EXPECT(strstr(arena_text_of(script->arena, text), "\ncadenza_recovering 0\n") != NULL);
+}
+
 static void
 wait_for_peer(struct script *script, unsigned peer)
 {
@@ -127,6 +173,7 @@ wait_for_peer(struct script *script, unsigned peer)
     script_restart(script, 0);
     script_sleep(script, 5 * NS_PER_S);
     expect_refused(script);
+    expect_told(script, peer);
     EXPECT_OK(start_local(script, "local.run"));
     EXPECT(script_is_recovering(script, 0));
     script_crash(script, 0);
@@ -135,6 +182,7 @@ wait_for_peer(struct script *script, unsigned peer)
     expect_refused(script);
     script_join(script, 0, peer);
     lost_expect_recovered(script, 0, &lost);
+    expect_nothing_told(script);
     EXPECT_KIND(start_local(script, "local.run"), ERR_ALREADY_STARTED);
     EXPECT(script_history(script, 0, "too.early", "") == NULL);
     EXPECT_EQ(script_count_signals(script_history(script, 0, "idle", ""), "too early"), 0);

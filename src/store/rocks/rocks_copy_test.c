@@ -36,7 +36,7 @@ work(struct rocks_fixture *rocks_fixture, enum store_memory memory, bool is_rais
     struct store *store = rocks_fixture_open(rocks_fixture);
     EXPECT_TEXT(store_memory_word(store_memory(store)), store_memory_word(memory));
     size_t rows = rocks_fixture_count(rocks_fixture, store, shard, ROW_RUN);
-    EXPECT(rocks_fixture_guard(rocks_fixture, store, shard) >= ROCKS_RESTORE_LEAP == is_raised);
+    EXPECT((rocks_fixture_guard(rocks_fixture, store, shard) >= ROCKS_RESTORE_LEAP) == is_raised);
     rocks_fixture_put(rocks_fixture, store, shard, ROW_RUN, rows);
     store_close(store);
 }
