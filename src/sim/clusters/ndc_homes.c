@@ -316,7 +316,9 @@ ndc_home_watcher_main(void *argument)
             .clients = clients, .host = (unsigned)entropy_below(load->sim->count), .arena = arena};
         API(Domain) *domain = NULL;
         fiber_set_deadline(clock_monotonic() + CALL_TIMEOUT);
-        if (load_describe(&call, NDC_DOMAIN, &domain) == NULL)
+        unsigned forgotten = load->forgotten[call.host];
+        if (load_describe(&call, NDC_DOMAIN, &domain) == NULL &&
+            load->forgotten[call.host] == forgotten)
             see_domain(load, call.host, domain, arena);
     }
     load_clients_free(clients);

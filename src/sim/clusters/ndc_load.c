@@ -187,7 +187,8 @@ is_resting(void *context)
 {
     const struct ndc_load *load = context;
     unsigned movers = load->options.move_pause_max > 0; /* who only watches goes on */
-    return load->paused >= load->clients_running + load->workers_running + movers;
+    return load->verdict.violation != NULL ||
+           load->paused >= load->clients_running + load->workers_running + movers;
 }
 
 bool
@@ -207,6 +208,7 @@ void
 ndc_load_forget(struct ndc_load *load, unsigned cluster)
 {
     memset(load->versions_seen[cluster], 0, sizeof load->versions_seen[cluster]);
+    load->forgotten[cluster]++;
 }
 
 static bool

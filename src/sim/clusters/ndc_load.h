@@ -110,6 +110,7 @@ struct ndc_load {
     struct ndc_home *homes;                                  /* one for each entry; NULL: without */
     uint64_t moves_asked[NDC_ATTRIBUTES + 1][SIM_GROUP_MAX]; /* and not found in the history yet */
     int64_t versions_seen[SIM_GROUP_MAX][NDC_ATTRIBUTES + 1]; /* by cluster that was asked */
+    unsigned forgotten[SIM_GROUP_MAX];                        /* how often it was set back */
     bool has_moves;                                           /* the history was read */
     unsigned move_count;
     struct ndc_move moves[NDC_MOVES_MAX];

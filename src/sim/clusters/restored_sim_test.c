@@ -87,6 +87,8 @@ make_calm(struct restored *restored)
     EXPECT(nemesis_relent(&restored->nemesis));
     EXPECT(ndc_load_pause(restored->load));
     world_run_for(sim->world, BUFFER_TIME);
+    if (restored->load->verdict.violation != NULL)
+        return;
     if (!world_run_until(sim->world, is_replicated, sim, CALM_LIMIT)) {
         const char *missing = sim_histories_violation(sim->histories);
         missing = missing != NULL ? missing : sim_histories_missing(sim->histories);
