@@ -160,8 +160,16 @@ void
 recovery_ask_again(void *context)
 {
     struct recovery *recovery = context;
-    check(recovery->domains_in != NULL && recovery->has_domains);
-    domains_in_ask_again(recovery->domains_in);
+    check(recovery->has_domains);
+    if (recovery->domains_in != NULL) /* else the server stops, and begins again when it starts */
+        domains_in_ask_again(recovery->domains_in);
+}
+
+void
+recovery_leave_domains(struct recovery *recovery)
+{
+    check(route_is_here(owner_of_domains()));
+    recovery->domains_in = NULL;
 }
 
 /* --- the end ---- */

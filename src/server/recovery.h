@@ -16,7 +16,7 @@ struct recovery {
     const char *const *waived; /* clusters that are not waited for, up to NULL; NULL: none */
     struct domains *domains;   /* these two before the group is followed */
     struct engine *engine;
-    struct domains_in *domains_in; /* NULL: not followed yet */
+    struct domains_in *domains_in; /* NULL: not followed yet, or not any more */
     struct runs_in *runs_in;
     bool is_needed;
     bool has_domains; /* all others have sent what they know of domains */
@@ -34,6 +34,8 @@ void recovery_follow(struct recovery *recovery, struct domains_in *domains_in,
                      struct runs_in *runs_in);
 /* domains_in_options.caught_up */
 void recovery_note_domains(void *recovery);
+/* The domains of the others are not followed any more: the server stops. */
+void recovery_leave_domains(struct recovery *recovery);
 /* runs_in_options.have_past, .recovered */
 void recovery_ask_again(void *recovery);
 must_use struct error *recovery_end(void *recovery, struct arena *arena);

@@ -619,6 +619,7 @@ server_stop(struct server *server, int64_t grace)
     skipper_stop(server->skipper);
     if (server->grpc != NULL) {
         wait_before_shutdown(server);
+        recovery_leave_domains(&server->recovery);
         if (server->domains_in != NULL)
             domains_in_stop(server->domains_in);
         replication_shutdown(server->replication);
