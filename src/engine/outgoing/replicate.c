@@ -362,6 +362,19 @@ replicate_drop(struct tenure *tenure, size_t cluster)
     forget_unneeded(tenure, replicating->durable);
 }
 
+bool
+replicate_leap(struct tenure *tenure)
+{
+    struct replicating *replicating = &tenure->replicating;
+    const struct list *last = replicating->recent.prev;
+    if (last != &replicating->recent &&
+        list_entry(last, struct replica, node)->row > replicating->durable)
+        return false;
+    tenure_renew_range(tenure);
+    replicating->durable = tenure->ids.next++;
+    return true;
+}
+
 void
 replicate_fill(struct tenure *tenure, struct batch *batch)
 {

@@ -89,10 +89,19 @@ shard_show_runs_again(struct shard *shard, struct arena *arena)
     struct error *err = tenure_enter(shard, 0, arena, &tenure);
     if (err != NULL)
         return err;
+    if (!replicate_leap(tenure)) {
+        tenure_leave(tenure);
+        return error_new(arena, ERR_UNAVAILABLE, "changes of the shard are on their way");
+    }
     for (size_t i = 0; i < group->count; i++) {
+        struct replication_peer *peer = &tenure->replicating.peers[i];
         bool is_other = &group->clusters[i] != group->current && group->clusters[i].is_enabled;
-        if (is_other && tenure->replicating.peers[i].can_resync)
-            replicate_drop(tenure, i);
+        if (!is_other || (peer->has_asked && !peer->can_resync))
+            continue;
+        /* One that has not asked since memory was lost is told when it does. Clusters that cannot
+         * read runs cannot list them either: nobody recovers with their help. */
+        peer->can_resync = true;
+        replicate_drop(tenure, i);
     }
     if (!writer_has_room(tenure->writer))
         err = error_new(arena, ERR_UNAVAILABLE, "too many changes are waiting");
