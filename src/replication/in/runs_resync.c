@@ -10,6 +10,7 @@
 #include "fiber/clock.h"
 #include "fiber/fiber.h"
 #include "fiber/probe.h"
+#include "fiber/sync.h"
 #include "replication/in/runs_apply.h"
 #include "rpc/client.h"
 #include "wire/message.h"
@@ -18,6 +19,7 @@
 #define CALL_TIMEOUT (10 * NS_PER_S)
 #define RUN_TIMEOUT  (60 * NS_PER_S)
 #define PAGE_RUNS    100
+#define RUNS_AT_ONCE 16
 
 static struct error *
 ask_page(const struct apply_world *world, STORE_API(ListRunsRequest) *request, struct arena *arena,
@@ -129,6 +131,70 @@ apply_run(const struct apply_world *world, const struct dropped_shard *dropped_s
     return dead_letter_run(world, dropped_shard, run, err, arena);
 }
 
+/* --- a page, some runs at a time: each takes a few calls to the source, and commits here ---- */
+
+struct page_work {
+    const struct apply_world *world;
+    const struct dropped_shard *dropped_shard;
+    const struct log *log;
+    const STORE_API(ListRunsResponse) *page;
+    size_t next; /* the first run that nobody has begun with */
+    struct latch open;
+    struct error *err; /* the first one; in the arena */
+    struct arena *arena;
+    struct page_worker {
+        struct page_work *work;
+        struct fiber *fiber; /* NULL: it has ended */
+    } workers[RUNS_AT_ONCE];
+};
+
+static void
+work_on_page(void *argument)
+{
+    struct page_worker *worker = argument;
+    struct page_work *work = worker->work;
+    while (work->err == NULL && work->next < work->page->n_runs) {
+        const STORE_API(ListedRun) *run = work->page->runs[work->next++];
+        scoped(arena_drop) struct arena *own = arena_new(0);
+        struct error *err = apply_run(work->world, work->dropped_shard, run, work->log, own);
+        if (err != NULL && work->err == NULL)
+            work->err = error_copy(work->arena, err);
+    }
+    worker->fiber = NULL;
+    latch_done(&work->open);
+}
+
+/* Who waits was cancelled: the others end with what is under way. */
+static void
+cancel_work(struct page_work *work)
+{
+    if (work->err == NULL)
+        work->err = error_new(work->arena, ERR_CANCELLED, "reading the runs was cancelled");
+    for (size_t i = 0; i < RUNS_AT_ONCE; i++)
+        if (work->workers[i].fiber != NULL)
+            fiber_cancel(work->workers[i].fiber);
+    latch_wait(&work->open);
+}
+
+static struct error *
+apply_page(const struct page_work *pattern)
+{
+    struct page_work work = *pattern;
+    const struct dropped_shard *dropped_shard = work.dropped_shard;
+    for (size_t i = 0; dropped_shard->on_listed != NULL && i < work.page->n_runs; i++)
+        dropped_shard->on_listed(dropped_shard->context, work.page->runs[i]);
+    latch_init(&work.open, 0);
+    for (size_t i = 0; i < RUNS_AT_ONCE && i < work.page->n_runs; i++) {
+        latch_add(&work.open, 1);
+        work.workers[i].work = &work;
+        work.workers[i].fiber = fiber_start("runs of a peer", work_on_page, &work.workers[i]);
+    }
+    if (!latch_wait_until(&work.open, NEVER))
+        cancel_work(&work);
+    check(work.open.open == 0);
+    return work.err;
+}
+
 struct error *
 apply_all_runs(const struct apply_world *world, const struct dropped_shard *dropped_shard,
                const struct log *log, struct arena *arena)
@@ -144,14 +210,12 @@ apply_all_runs(const struct apply_world *world, const struct dropped_shard *drop
     do {
         STORE_API(ListRunsResponse) *page = NULL;
         err = ask_page(world, request, arena, &page);
-        for (size_t i = 0; err == NULL && i < page->n_runs; i++) {
-            scoped(arena_drop) struct arena *own = arena_new(0);
-            if (dropped_shard->on_listed != NULL)
-                dropped_shard->on_listed(dropped_shard->context, page->runs[i]);
-            err = apply_run(world, dropped_shard, page->runs[i], log, own);
-            if (err != NULL)
-                err = error_copy(arena, err);
-        }
+        if (err == NULL)
+            err = apply_page(&(struct page_work){.world = world,
+                                                 .dropped_shard = dropped_shard,
+                                                 .log = log,
+                                                 .page = page,
+                                                 .arena = arena});
         if (err == NULL)
             request->next_page_token = page->next_page_token;
     } while (err == NULL && request->next_page_token.len > 0);
