@@ -459,6 +459,7 @@ shard_read_replication(struct shard *shard, const struct replication_wanted *wan
     struct replication_peer *peer = &tenure->replicating.peers[replication_scan.cluster];
     tenure->is_record_due = tenure->is_record_due || peer->can_resync != wanted->can_resync;
     peer->can_resync = wanted->can_resync;
+    peer->has_asked = true;
     if (wanted->acknowledged > 0)
         replicate_ack(tenure, replication_scan.cluster, (uint64_t)wanted->acknowledged);
     uint64_t begin = replication_scan.next_to = begin_after(tenure, &replication_scan);

@@ -349,6 +349,17 @@ replicate_ack(struct tenure *tenure, size_t cluster, uint64_t row)
     forget_unneeded(tenure, row);
 }
 
+bool
+replicate_begin_above(struct tenure *tenure)
+{
+    struct replicating *replicating = &tenure->replicating;
+    if (writer_durable(tenure->writer) < writer_newest(tenure->writer))
+        return false;
+    check(tenure->ids.next < tenure->ids.end && tenure->ids.next > replicating->durable);
+    replicating->durable = tenure->ids.next++;
+    return true;
+}
+
 void
 replicate_drop(struct tenure *tenure, size_t cluster)
 {

@@ -21,6 +21,7 @@ struct replication_peer {
     uint64_t ack;    /* it needs no row up to this */
     uint64_t lost;   /* rows up to this were dropped, though it may need them */
     bool can_resync; /* then it reads the runs instead */
+    bool has_asked;  /* for rows, in this tenure: it has said whether it can */
     bool is_far;     /* it is further behind than rows are kept for, which was logged */
     uint64_t handed; /* it was given all up to this, in this tenure */
 };
@@ -35,6 +36,9 @@ struct slice replicate_activity_key(const struct run_key *key, int64_t schedule_
 void replicate_ack(struct tenure *tenure, size_t cluster, uint64_t row);
 /* It gets none up to the newest durable one: it will have to read the runs. */
 void replicate_drop(struct tenure *tenure, size_t cluster);
+/* The newest durable row is one that no cluster has been told of, though it is none. False: changes
+ * are being written, and it is not known yet which that would be. */
+must_use bool replicate_begin_above(struct tenure *tenure);
 /* The row up to which the cluster is not waited for. */
 uint64_t replicate_level(const struct tenure *tenure, size_t cluster);
 /* Fills it from a pending activity; false: there is nothing to tell. In the arena. */
