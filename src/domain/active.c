@@ -116,9 +116,14 @@ find_active(const struct domain *domain, const struct cluster_attribute *attribu
             const struct cluster_group *group)
 {
     check(domain->record->domain != NULL && (group == NULL || group->current != NULL));
-    if (attribute != NULL && attribute->scope != NULL)
-        return active_for_attribute(domain, attribute, group);
-    return active_by_default(domain, group);
+    bool has_attribute = attribute != NULL && attribute->scope != NULL;
+    struct active_cluster active = has_attribute ? active_for_attribute(domain, attribute, group)
+                                                 : active_by_default(domain, group);
+    if (group != NULL && domain->is_recovering && active.status == ACTIVE_UNKNOWN_ATTRIBUTE)
+        return (struct active_cluster){.status = ACTIVE_PENDING, /* it may have been added since */
+                                       .cluster_name = group->current->name,
+                                       .failover_version = -1};
+    return active;
 }
 
 struct active_cluster

@@ -237,6 +237,14 @@ must_use struct error *domains_note_follower(struct domains *domains, const char
 
 /* How far it said to have got; -1: it never said anything. No yield. */
 int64_t domains_follower_position(const struct domains *domains, const char *follower);
+/* A cluster that lost memory counts its changes from an older number on: a follower that is at
+ * `retrieved` may mean others than those that have these numbers now. Has it to be told everything?
+ * Until it asks from where it was told last in this process (domains_note_given). Where memory was
+ * not lost: never. And did it ask so, whether memory was lost or not? Where the domains live; no
+ * yield. */
+bool domains_follower_begins(struct domains *domains, const char *follower, int64_t retrieved);
+void domains_note_given(struct domains *domains, const char *follower, uint64_t given);
+bool domains_follower_has_begun(const struct domains *domains, const char *follower);
 
 /* --- what comes from other clusters: loop 0 only; yields
  * ---------------------------------------------- */

@@ -185,6 +185,8 @@ entity_active(const struct entity *entity, const struct domain *domain,
     const struct cluster_attribute region = {SCOPE_REGION, entity->region};
     struct active_cluster active = domain_active(domain, &region, group);
     int64_t version = -1;
+    if (active.status == ACTIVE_PENDING && active.failover_version < 0)
+        return active; /* after memory was lost it is not known yet */
     bool is_known = active.status != ACTIVE_UNKNOWN_ATTRIBUTE &&
                     event_version(entity->failover_version, active.failover_version,
                                   group->failover_version_increment, &version);
@@ -210,13 +212,12 @@ entity_active_run(const struct entity *entity, const struct domain *domain, int6
 #ifndef CADENZA_FAULT_entity_region_stops_runs /* fault: a source can stop workflows */
     const struct cluster *writer =
         last_version < 0 ? NULL : cluster_group_of_version(group, last_version);
-    if (writer != NULL && domain_has_lost(domain, last_version, group))
-        return active; /* nobody goes on with it before its region is known */
+    enum active_status here = domain->is_recovering ? ACTIVE_PENDING : ACTIVE_HERE;
     if (writer != NULL)
-        active = (struct active_cluster){.status = writer == group->current ? ACTIVE_HERE
-                                                                            : ACTIVE_ELSEWHERE,
-                                         .cluster_name = writer->name,
-                                         .failover_version = last_version};
+        active =
+            (struct active_cluster){.status = writer == group->current ? here : ACTIVE_ELSEWHERE,
+                                    .cluster_name = writer->name,
+                                    .failover_version = last_version};
 #endif
     active.is_unresolved = true;
     return active;

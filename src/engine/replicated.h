@@ -81,7 +81,8 @@ must_use struct error *engine_list_runs(struct engine *engine, uint32_t shard,
                                         const struct cluster *cluster, struct slice from,
                                         size_t count_max, struct arena *arena,
                                         STORE_API(ListRunsResponse) *response);
-/* Every other cluster that can reads all runs of all shards: shard_show_runs_again. Yields. */
+/* Every other cluster that can reads all runs of all shards: shard_end_zombies, then
+ * shard_show_runs_again. Yields. */
 must_use struct error *engine_show_runs_again(struct engine *engine, struct arena *arena);
 /* What the shards of one place (route_place_of) have for a cluster; each shard of the question
  * lives there. Yields, for as long as the question says if none has anything; cancelled, it answers

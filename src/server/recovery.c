@@ -65,10 +65,15 @@ recovery_init(struct recovery *recovery, struct store *store, const struct clust
     if (err != NULL || !recovery->is_needed)
         return err;
     probe("member_lost_memory");
-    log_warn(log,
-             "This cluster lost memory. It decides nothing for global domains until it has read "
-             "from every other cluster what it had.",
-             log_text("store", words[memory]));
+    if (group->count == 1)
+        log_warn(log, "The store is not what was written last. What it does not have is lost.",
+                 log_text("store", words[memory]));
+    else
+        log_warn(
+            log,
+            "This cluster lost memory. It decides nothing for global domains until it has read "
+            "from every other cluster what it had.",
+            log_text("store", words[memory]));
     return NULL;
 }
 
@@ -169,12 +174,46 @@ recovery_leave_domains(struct recovery *recovery)
 
 /* --- the end ---- */
 
+/* Nobody knows which versions one that is not asked has seen. */
+static bool
+is_somebody_left_out(const struct recovery *recovery)
+{
+    const struct cluster_group *group = recovery->group;
+    bool is_left_out = false;
+    for (size_t i = 0; i < group->count; i++)
+        is_left_out =
+            is_left_out ||
+            (&group->clusters[i] != group->current &&
+             (!group->clusters[i].is_enabled || is_waived(recovery, &group->clusters[i])));
+    return is_left_out;
+}
+
+/* A cluster that knew more changes of domains than there are now would pass over new ones that have
+ * the same numbers: each has to have begun again with our log. */
+static struct error *
+check_followers(const struct recovery *recovery, struct arena *arena)
+{
+    const struct cluster_group *group = recovery->group;
+    for (size_t i = 0; i < group->count; i++) {
+        const struct cluster *cluster = &group->clusters[i];
+        bool counts =
+            cluster != group->current && cluster->is_enabled && !is_waived(recovery, cluster);
+        const char *follower = arena_format(arena, "cluster:%s", cluster->name);
+        if (counts && !domains_follower_has_begun(recovery->domains, follower))
+            return error_new(arena, ERR_UNAVAILABLE,
+                             "Cluster %s has not asked for the changes of domains yet, since this "
+                             "one lost memory.",
+                             cluster->name);
+    }
+    return NULL;
+}
+
 static struct heard_versions
 heard_of(void *context, const char *domain_id)
 {
     const struct recovery *recovery = context;
     struct heard_versions heard = runs_in_heard(recovery->runs_in, domain_id);
-    heard.rounds_skipped = recovery->waived == NULL ? 0 : ROUNDS_SKIPPED;
+    heard.rounds_skipped = is_somebody_left_out(recovery) ? ROUNDS_SKIPPED : 0;
     return heard;
 }
 
@@ -187,7 +226,9 @@ recovery_end(void *context, struct arena *arena)
     struct error *err = NULL;
     check(recovery->is_needed && recovery->has_domains);
     if (domains_are_recovering(recovery->domains)) {
-        err = engine_show_runs_again(recovery->engine, arena);
+        err = check_followers(recovery, arena);
+        if (err == NULL)
+            err = engine_show_runs_again(recovery->engine, arena);
         if (err == NULL)
             err = domains_recover(recovery->domains, heard_of, recovery, arena);
     }

@@ -55,8 +55,8 @@ struct domain_decision {
                                  * unchanged: NULL */
     STORED(FailoverRecord)
     *failover;         /* to be entered in the domain's history; NULL: none. Also with unchanged: a
-                        * replicated failover that was superseded before it arrived. Points to nothing
-                        * outside the arena */
+                        * replicated failover that was superseded before it arrived. Points only
+                        * into the arena */
     bool is_recovered; /* this cluster knows again what the others know of the domain */
     STORED(EntityRecord) **entities; /* ENTITIES_CHANGED: the rows afterwards, and no domain */
     size_t entity_count;

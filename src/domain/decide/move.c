@@ -59,6 +59,15 @@ check_attribute(const struct attribute *requested, const struct domain_rules *ru
     return NULL;
 }
 
+/* What this cluster takes is above what it wrote with before it lost memory. */
+static int64_t
+above_lost(int64_t least, const STORED(DomainRecord) *record, const struct cluster *target,
+           const struct domain_rules *rules)
+{
+    bool is_here = target == rules->group->current;
+    return is_here && record->lost_below > least ? record->lost_below : least;
+}
+
 /* What the next version of an attribute must be above, -1: nothing. Workflows of one that was taken
  * away may have followed the domain meanwhile, so if it comes back it is newer than both. */
 static int64_t
@@ -72,7 +81,7 @@ version_before(const struct attribute *known, const API(Domain) *domain)
 
 /* Moves one attribute, or adds it. */
 static struct error *
-move_attribute(const API(Domain) *domain, struct attributes *attributes,
+move_attribute(const STORED(DomainRecord) *record, struct attributes *attributes,
                const struct attribute *requested, const struct domain_rules *rules,
                struct arena *arena, bool *has_moved)
 {
@@ -86,8 +95,9 @@ move_attribute(const API(Domain) *domain, struct attributes *attributes,
         return NULL;
     struct attribute next = *requested;
     int64_t least = 0;
-    if (__builtin_add_overflow(version_before(known, domain), 1, &least) ||
-        !cluster_group_next_version(rules->group, target, least, &next.failover_version))
+    if (__builtin_add_overflow(version_before(known, record->domain), 1, &least) ||
+        !cluster_group_next_version(rules->group, target, above_lost(least, record, target, rules),
+                                    &next.failover_version))
         return refuse_exhausted("The cluster attribute", target, arena);
     check(known == NULL || next.failover_version > known->failover_version);
     check(cluster_group_of_version(rules->group, next.failover_version) == target);
@@ -125,7 +135,7 @@ move_attributes(STORED(DomainRecord) *record, const API(ActiveClusters) *request
     bool moves_regions = false;
     for (size_t i = 0; i < wanted.count; i++) {
         struct error *err =
-            move_attribute(domain, &attributes, &wanted.all[i], rules, arena, has_moved);
+            move_attribute(record, &attributes, &wanted.all[i], rules, arena, has_moved);
         if (err != NULL)
             return err;
         moves_regions = moves_regions || strcmp(wanted.all[i].scope, REGION_SCOPE) == 0;
@@ -134,7 +144,7 @@ move_attributes(STORED(DomainRecord) *record, const API(ActiveClusters) *request
     if (*has_moved && wanted.count > 0) { /* fault: the first of the scope goes along */
         struct attribute along = wanted.all[0];
         along.name = (char *)first_name(&attributes, along.scope);
-        struct error *fault = move_attribute(domain, &attributes, &along, rules, arena, has_moved);
+        struct error *fault = move_attribute(record, &attributes, &along, rules, arena, has_moved);
         check(fault == NULL);
     }
 #endif
@@ -182,7 +192,8 @@ raise_version(STORED(DomainRecord) *record, bool is_strict, const struct domain_
     check(target != NULL); /* decide_check_clusters has seen to it */
     int64_t least = decide_version_above_removed(record, arena), next = -1;
     if ((is_strict && __builtin_add_overflow(least, 1, &least)) ||
-        !cluster_group_next_version(rules->group, target, least, &next))
+        !cluster_group_next_version(rules->group, target, above_lost(least, record, target, rules),
+                                    &next))
         return refuse_exhausted("The domain", target, arena);
     check(next >= domain->failover_version);
     check(cluster_group_of_version(rules->group, next) == target);

@@ -127,3 +127,19 @@ TEST(recovered, where_no_version_is_left_it_is_refused)
     struct error *err = recover(&orders, (struct heard_versions){-1, -1, INT64_MAX});
     EXPECT_KIND(err, ERR_BAD_REQUEST);
 }
+
+/* As many times as things come and go. */
+TEST(recovered, what_comes_to_here_later_takes_no_version_that_was_lost)
+{
+    FAILOVER_FIXTURE(orders, WEST, "city.a:west,city.b:north");
+    EXPECT_OK(recover(&orders, (struct heard_versions){40, -1, 0}));
+    EXPECT_OK(failover(&orders, NULL, "city.a:east"));
+    EXPECT_TEXT(PRINT_OF(orders), "city.a:east=50,city.b:north=2");
+    EXPECT_OK(failover(&orders, "east", NULL));
+    EXPECT_EQ(VERSION_OF(orders), 50);
+    API(UpdateDomainRequest) *add = sample_update("active_clusters", orders.arena);
+    add->active_clusters = sample_attributes("city.new:east", orders.arena);
+    EXPECT_OK(update(&orders, add));
+    EXPECT_TEXT(PRINT_OF(orders), "city.a:east=50,city.b:north=2,city.new:east=50");
+    EXPECT(!is_lost(&orders, 50));
+}

@@ -88,7 +88,9 @@ domains_apply(struct domains *domains, const char *source, const ADMIN(Replicati
         task->domain_task_attributes->domain_operation !=
             ADMIN_VALUE(DOMAIN_OPERATION__DOMAIN_OPERATION_DELETE))
         warn_of_unknowns(domains, source, task->domain_task_attributes->domain, arena);
-    if (err != NULL || reason == NULL)
+    if (err == NULL && reason == NULL)
+        return domain_leave_lost(domains, task->domain_task_attributes->id, arena);
+    if (err != NULL)
         return err;
     probe("domain_dead_letter_kept");
     return dead_letter_add(domains, source, task, reason, arena);

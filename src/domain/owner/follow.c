@@ -205,6 +205,40 @@ domains_follower_position(const struct domains *domains, const char *log_followe
     return known == NULL ? -1 : (int64_t)known->handled;
 }
 
+bool
+domains_follower_begins(struct domains *domains, const char *follower, int64_t retrieved)
+{
+    check(route_is_here(owner_of_domains()));
+    struct log_follower *known = map_get(domains->followers, slice_text(follower));
+    if (!domains->options.is_catching_up)
+        return false;
+    bool is_told =
+        known != NULL && known->is_given && retrieved >= 0 && (uint64_t)retrieved == known->given;
+    if (is_told)
+        known->has_begun = true;
+    return !is_told;
+}
+
+void
+domains_note_given(struct domains *domains, const char *follower, uint64_t given)
+{
+    check(route_is_here(owner_of_domains()));
+    if (!domains->options.is_catching_up)
+        return;
+    if (map_get(domains->followers, slice_text(follower)) == NULL)
+        set_follower(domains, follower, 0);
+    struct log_follower *known = map_get(domains->followers, slice_text(follower));
+    known->is_given = true;
+    known->given = given;
+}
+
+bool
+domains_follower_has_begun(const struct domains *domains, const char *follower)
+{
+    const struct log_follower *known = map_get(domains->followers, slice_text(follower));
+    return known != NULL && known->has_begun;
+}
+
 /* --- our places in the logs of others -----------------------------------------------------------
  */
 

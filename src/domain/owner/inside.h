@@ -144,6 +144,10 @@ void change_request_run(struct change_request *change_request);
 /* Marks a domain that is to be entered, before anybody else sees it: is it one of which this
  * cluster has lost what it knew? `is_recovered`: not any more. */
 void domain_mark(const struct domains *domains, struct domain *domain, bool is_recovered);
+/* Others may have moved something to here with a version that this cluster lost: it takes a later
+ * one. Yields. Errors: as the changers. */
+must_use struct error *domain_leave_lost(struct domains *domains, const char *domain_id,
+                                         struct arena *arena);
 /* Sets the gauge that says whether it is recovering. */
 void domains_show_recovery(const struct domains *domains);
 
@@ -223,6 +227,9 @@ must_use struct error *log_read_floor(struct domains *domains, uint64_t guard, s
 
 struct log_follower {
     uint64_t handled;
+    /* Of a process that began without all of its memory; see domains_follower_begins. */
+    bool is_given, has_begun;
+    uint64_t given; /* up to where it was told, if it was */
 };
 /* Followers and counters as the store has them. */
 must_use struct error *follow_read(struct domains *domains, struct arena *arena);

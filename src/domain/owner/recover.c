@@ -4,6 +4,9 @@
  * Every domain is marked when it is entered, unless it has recovered before; the mark is in no row,
  * since the store says that memory was lost, for as long as it is true. */
 #include "base/check.h"
+#include <string.h>
+
+#include "domain/attributes.h"
 #include "domain/owner/inside.h"
 #include "fiber/probe.h"
 #include "route/owner.h"
@@ -58,6 +61,21 @@ struct recovery_request {
     struct heard_versions heard;
 };
 
+/* Is something active here with a version that was lost? */
+static bool
+is_to_write_lost(const struct change_request *change_request, const struct domain *domain)
+{
+    const struct cluster_group *group = change_request->domains->options.group;
+    const API(Domain) *shown = domain->record->domain;
+    struct attributes all = attributes_read(shown->active_clusters, change_request->arena);
+    bool is_lost = strcmp(shown->active_cluster_name, group->current->name) == 0 &&
+                   domain_has_lost(domain, shown->failover_version, group);
+    for (size_t i = 0; i < all.count; i++)
+        is_lost = is_lost || (strcmp(all.all[i].cluster_name, group->current->name) == 0 &&
+                              domain_has_lost(domain, all.all[i].failover_version, group));
+    return shown->is_global_domain && is_lost;
+}
+
 static struct error *
 decide_recovered(const struct change_request *change_request, const struct domain_rules *rules,
                  const struct domain_moment *moment, struct domain_decision *decision)
@@ -66,7 +84,7 @@ decide_recovered(const struct change_request *change_request, const struct domai
     const struct domain *current =
         domain_cache_find_id(&change_request->domains->newest, request->domain_id);
     *decision = (struct domain_decision){.what = DOMAIN_UNCHANGED};
-    if (current == NULL || !current->is_recovering)
+    if (current == NULL || (!current->is_recovering && !is_to_write_lost(change_request, current)))
         return NULL;
     return domain_decide_recovered(current, &request->heard, rules, moment, change_request->arena,
                                    decision);
@@ -87,6 +105,15 @@ recover_one(struct domains *domains, const struct domain *domain, struct heard_v
     if (change_request.err == NULL)
         probe("domain_recovered");
     return change_request.err;
+}
+
+struct error *
+domain_leave_lost(struct domains *domains, const char *domain_id, struct arena *arena)
+{
+    const struct domain *domain = domain_cache_find_id(&domains->newest, domain_id);
+    if (domain == NULL || domain->record->lost_below == 0 || domain->is_recovering)
+        return NULL;
+    return recover_one(domains, domain, (struct heard_versions){-1, -1, 0}, arena);
 }
 
 static struct domain *

@@ -41,7 +41,7 @@ struct handover {
  * have written with: is that still older than what the next cluster writes with? */
 static bool
 may_write_later(const struct run_context *context, const struct run *run,
-               const struct cluster_group *group)
+                const struct cluster_group *group)
 {
     return !context->domain->is_recovering && !entity_is_version(run_last_version(run), group) &&
            domain_first_version(context->domain, group) < context->event_version;

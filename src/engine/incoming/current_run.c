@@ -101,7 +101,7 @@ is_ours_to_end(const struct incoming *incoming, const struct run *current, const
     bool is_later =
         core->n_versions > 0 && core->versions[0]->event_version > run_last_version(current);
     return !(goes_on && is_later) && is_ours(incoming, current) &&
-           !incoming_has_lost(incoming, current);
+           !incoming->context.of_begun.domain->is_recovering; /* then later: failover/zombies.c */
 }
 
 /* Why another run has the id now, for who finds this one ended. */

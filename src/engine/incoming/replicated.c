@@ -94,7 +94,8 @@ static struct error *
 serve_show_again(void *engine, struct owner owner, const void *request, struct arena *arena,
                  void *answer)
 {
-    return shard_show_runs_again(engine_served_shard(engine, owner), arena);
+    struct error *err = shard_end_zombies(engine_served_shard(engine, owner), arena);
+    return err != NULL ? err : shard_show_runs_again(engine_served_shard(engine, owner), arena);
 }
 
 /* Lost: recovery goes on with all shards once more. Twice: the others read all runs once more. */

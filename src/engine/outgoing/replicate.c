@@ -349,17 +349,6 @@ replicate_ack(struct tenure *tenure, size_t cluster, uint64_t row)
     forget_unneeded(tenure, row);
 }
 
-bool
-replicate_begin_above(struct tenure *tenure)
-{
-    struct replicating *replicating = &tenure->replicating;
-    if (writer_durable(tenure->writer) < writer_newest(tenure->writer))
-        return false;
-    check(tenure->ids.next < tenure->ids.end && tenure->ids.next > replicating->durable);
-    replicating->durable = tenure->ids.next++;
-    return true;
-}
-
 void
 replicate_drop(struct tenure *tenure, size_t cluster)
 {
@@ -371,6 +360,19 @@ replicate_drop(struct tenure *tenure, size_t cluster)
     tenure->is_record_due = true;
     probe("replication_rows_dropped");
     forget_unneeded(tenure, replicating->durable);
+}
+
+bool
+replicate_leap(struct tenure *tenure)
+{
+    struct replicating *replicating = &tenure->replicating;
+    const struct list *last = replicating->recent.prev;
+    if (last != &replicating->recent &&
+        list_entry(last, struct replica, node)->row > replicating->durable)
+        return false;
+    tenure_renew_range(tenure);
+    replicating->durable = tenure->ids.next++;
+    return true;
 }
 
 void

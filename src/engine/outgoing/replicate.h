@@ -36,9 +36,10 @@ struct slice replicate_activity_key(const struct run_key *key, int64_t schedule_
 void replicate_ack(struct tenure *tenure, size_t cluster, uint64_t row);
 /* It gets none up to the newest durable one: it will have to read the runs. */
 void replicate_drop(struct tenure *tenure, size_t cluster);
-/* The newest durable row is one that no cluster has been told of, though it is none. False: changes
- * are being written, and it is not known yet which that would be. */
-must_use bool replicate_begin_above(struct tenure *tenure);
+/* From now on all that was ever sent is below the newest durable row, which is a number of no row:
+ * who is told that rows up to there were dropped has not read that far. False: a row is on its way
+ * to the disk; try again. No yield. */
+bool replicate_leap(struct tenure *tenure);
 /* The row up to which the cluster is not waited for. */
 uint64_t replicate_level(const struct tenure *tenure, size_t cluster);
 /* Fills it from a pending activity; false: there is nothing to tell. In the arena. */

@@ -89,14 +89,11 @@ shard_show_runs_again(struct shard *shard, struct arena *arena)
     struct error *err = tenure_enter(shard, 0, arena, &tenure);
     if (err != NULL)
         return err;
-    err = tenure_wait(tenure, writer_newest(tenure->writer), arena);
-    /* Who has asked since the start was told that it has all up to the newest row: it has to hear
-     * of a number above that. */
-    if (err == NULL && !tenure->is_over && !replicate_begin_above(tenure))
-        err = error_new(arena, ERR_UNAVAILABLE, "changes are being written");
-    if (err == NULL && tenure->is_over)
-        err = tenure_error(tenure, arena);
-    for (size_t i = 0; err == NULL && i < group->count; i++) {
+    if (!replicate_leap(tenure)) {
+        tenure_leave(tenure);
+        return error_new(arena, ERR_UNAVAILABLE, "changes of the shard are on their way");
+    }
+    for (size_t i = 0; i < group->count; i++) {
         struct replication_peer *peer = &tenure->replicating.peers[i];
         bool is_other = &group->clusters[i] != group->current && group->clusters[i].is_enabled;
         if (!is_other || (peer->has_asked && !peer->can_resync))
@@ -106,7 +103,7 @@ shard_show_runs_again(struct shard *shard, struct arena *arena)
         peer->can_resync = true;
         replicate_drop(tenure, i);
     }
-    if (err == NULL && !writer_has_room(tenure->writer))
+    if (!writer_has_room(tenure->writer))
         err = error_new(arena, ERR_UNAVAILABLE, "too many changes are waiting");
     if (err == NULL && tenure->is_record_due)
         err = tenure_wait(tenure, tenure_submit(tenure, tenure_batch(tenure, arena)), arena);

@@ -364,6 +364,10 @@ struct listed_runs {
 must_use struct error *shard_list_runs(struct shard *shard, const struct cluster *cluster,
                                        struct slice from, size_t count_max, struct arena *arena,
                                        struct listed_runs *listed);
+/* Of a cluster that lost memory and has read what all others know: ends the runs that do not have
+ * their id and that it wrote last (failover/zombies.c). Durable when it returns. Yields. Errors: as
+ * above. */
+must_use struct error *shard_end_zombies(struct shard *shard, struct arena *arena);
 /* Of a cluster that lost memory: every other cluster that can shall read all runs of the shard,
  * since rows that it has not read may be among what was lost. Durable when it returns. Yields.
  * Errors: as above. */

@@ -294,6 +294,7 @@ fetch_range(struct apply_attempt *apply_attempt, struct fetch *fetch,
     request->start_event = send_item(gap->base, arena);
     request->end_event = send_item(gap->end, arena);
     request->page_size = PAGE_BATCHES;
+    request->is_recovering = domains_are_recovering(apply_attempt->world->domains);
     struct error *err = NULL;
     do {
         ADMIN(GetWorkflowExecutionRawHistoryV2Response) *page = NULL;

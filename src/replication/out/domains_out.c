@@ -25,6 +25,7 @@
 struct domain_poll {
     struct domains *domains;
     const INTERNAL(DomainLogPoll) * request; /* follower: "cluster:<name>" */
+    bool begins; /* it is to be told everything (domains_follower_begins) */
     struct arena *arena;
     ADMIN(ReplicationMessages) *messages; /* the answer */
 };
@@ -34,6 +35,8 @@ static uint64_t
 position_of(const struct domain_poll *domain_poll)
 {
     int64_t position = domain_poll->request->retrieved;
+    if (domain_poll->begins)
+        return 0;
     if (position == FROM_LAST_ACK)
         position = domains_follower_position(domain_poll->domains, domain_poll->request->follower);
     return position < 0 ? 0 : (uint64_t)position;
@@ -107,6 +110,7 @@ read_messages(struct domain_poll *domain_poll)
         add_messages(domain_poll, &changes, &after);
     }
     domain_poll->messages->last_retrieved_message_id = (int64_t)after;
+    domains_note_given(domain_poll->domains, domain_poll->request->follower, after);
     return NULL;
 }
 
@@ -114,8 +118,14 @@ static struct error *
 serve_poll(void *domains, struct owner owner, const void *argument, struct arena *arena,
            void *result)
 {
-    struct domain_poll domain_poll = {domains, argument, arena, result};
-    int64_t processed = domain_poll.request->processed;
+    const INTERNAL(DomainLogPoll) *request = argument;
+    struct domain_poll domain_poll = {
+        .domains = domains,
+        .request = request,
+        .begins = domains_follower_begins(domains, request->follower, request->retrieved),
+        .arena = arena,
+        .messages = result};
+    int64_t processed = domain_poll.begins ? -1 : request->processed;
     struct error *err = processed < 0
                             ? NULL
                             : domains_set_follower_position(domains, domain_poll.request->follower,

@@ -203,9 +203,11 @@ replication_get_raw_history(struct rpc_call *call)
 {
     const struct domains *domains = replication_of(call)->options.domains;
     struct error *err = answer(call);
+    const ADMIN(GetWorkflowExecutionRawHistoryV2Request) *request =
+        (const ADMIN(GetWorkflowExecutionRawHistoryV2Request) *)call->request;
     bool is_missing =
         err != NULL && (err->kind == ERR_ENTITY_NOT_EXISTS || err->kind == ERR_BAD_REQUEST);
-    if (!is_missing || !domains_are_recovering(domains))
+    if (!is_missing || request->is_recovering || !domains_are_recovering(domains))
         return err;
     return error_new(call->arena, ERR_UNAVAILABLE,
                      "This cluster lost memory and is reading from the others what it had: %s",

@@ -93,8 +93,7 @@ run_storm(const struct storm *storm, struct outcome *sum)
                               .is_at_commits = storm->is_at_commits,
                               .slows = true};
     if (storm->pause_max > 0) {
-        nemesis_run(&nemesis, storm->duration);
-        EXPECT(nemesis_relent(&nemesis));
+        EXPECT(ndc_load_harm(load, &nemesis, storm->duration));
     } else {
         world_run_for(sim.world, storm->duration);
     }

@@ -93,8 +93,7 @@ run_storm(const struct storm *storm, struct outcome *sum)
                               .pause_max = storm->pause_max,
                               .is_at_commits = storm->is_at_commits,
                               .parts = storm->parts};
-    nemesis_run(&nemesis, storm->duration);
-    EXPECT(nemesis_relent(&nemesis));
+    EXPECT(ndc_load_harm(load, &nemesis, storm->duration));
     const char *violation = ndc_load_verify(load);
     if (violation != NULL)
         TEST_FAIL("seed %llu: %s", (unsigned long long)storm->seed, violation);

@@ -157,6 +157,20 @@ client_main(void *argument)
     memory_free(parts);
 }
 
+bool
+ndc_load_harm(struct ndc_load *load, struct nemesis *nemesis, int64_t duration)
+{
+    bool are_up = true;
+    for (bool has_begun = false; are_up && !has_begun;) {
+        nemesis_run(nemesis, duration);
+        are_up = nemesis_relent(nemesis);
+        has_begun = load->decisions > 0;
+        if (!has_begun)
+            world_probe(load->sim->world, "storm_begun_again");
+    }
+    return are_up;
+}
+
 struct ndc_load *
 ndc_load_start(struct sim *sim, const struct ndc_options *options)
 {

@@ -45,6 +45,7 @@
 
 #include "sim/workflow/workflow_load.h"
 #include "sim/world/calls.h"
+#include "sim/world/nemesis.h"
 #include "sim/world/sim.h"
 #include "sim/world/verdict.h"
 #include "uber/cadence/api/v1/decision.pb-c.h"
@@ -118,6 +119,9 @@ struct ndc_load {
 
 struct ndc_load *ndc_load_start(struct sim *sim, const struct ndc_options *options);
 void ndc_load_free(struct ndc_load *load);
+/* Harms the clusters for so long, then repairs them; again, if the harm kept everybody from
+ * beginning: a storm without workflows shows nothing. False: a host does not come up. */
+must_use bool ndc_load_harm(struct ndc_load *load, struct nemesis *nemesis, int64_t duration);
 /* Lets the clients end, lets the group settle, checks. Runs the world. The violation, or NULL. */
 const char *ndc_load_verify(struct ndc_load *load);
 
