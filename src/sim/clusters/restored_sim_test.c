@@ -196,9 +196,12 @@ end_storm(struct restored *restored)
         return "a cluster does not come up";
     const char *violation = ndc_load_verify(restored->load);
     violation = violation != NULL ? violation : sim_histories_violation(sim->histories);
-    for (unsigned i = 0; i < sim->count && violation == NULL; i++)
-        if (!memory_base_is_whole(sim->hosts[i].base))
-            violation = "a cluster does not recover";
+    for (unsigned i = 0; i < sim->count; i++) {
+        if (memory_base_is_whole(sim->hosts[i].base))
+            continue;
+        printf("    cluster%u has not recovered\n", i);
+        violation = violation != NULL ? violation : "a cluster does not recover";
+    }
     return violation;
 }
 
