@@ -218,6 +218,17 @@ count_applied(const struct incoming *incoming, const struct incoming_step *step)
         metrics_incoming(shard, METRIC_ZOMBIES);
 }
 
+/* Would the run that has the id give way with something buffered that this cluster must not write,
+ * since it lost memory? */
+static bool
+has_to_forget_current(const struct incoming *incoming, const struct incoming_step *step)
+{
+    const struct loaded_run *current = incoming->current;
+    return current != NULL && current != incoming->target && run_is_open(current->run) &&
+           run_has_buffered(current->run) && incoming_has_lost(incoming, current->run) &&
+           incoming_gives_way(incoming, step);
+}
+
 static struct error *
 apply(struct incoming *incoming)
 {
@@ -231,6 +242,11 @@ apply(struct incoming *incoming)
     if (err != NULL || incoming_lacks_end(incoming, &step)) {
         incoming_cancel(incoming, &step);
         return err;
+    }
+    if (has_to_forget_current(incoming, &step)) {
+        incoming->forgets_current = true;
+        incoming_cancel(incoming, &step);
+        return NULL;
     }
     incoming_contest(incoming, &step);
     incoming_send_lost(incoming, &step);
@@ -301,6 +317,25 @@ run_locked(struct incoming *incoming)
     return err;
 }
 
+/* Nothing of the batch is applied yet; the run that is to give way becomes what its history says.
+ */
+static struct error *
+forget_current(struct incoming *incoming)
+{
+    struct tenure *tenure = incoming->tenure;
+    incoming->forgets_current = false;
+    run_free(incoming->rebuilt);
+    incoming->rebuilt = NULL;
+    incoming->nodes.count = 0;
+    probe("lost_buffer_of_current_dropped");
+    struct error *err = tenure_wait(tenure, incoming->workflow->newest, incoming->arena);
+    if (err == NULL && tenure->is_over)
+        err = tenure_error(tenure, incoming->arena);
+    return err != NULL ? err
+                       : incoming_rebuild(tenure, incoming->workflow, incoming->current,
+                                          incoming->arena, NULL, &incoming->ticket);
+}
+
 static struct error *
 run_once(struct incoming *incoming)
 {
@@ -310,6 +345,11 @@ run_once(struct incoming *incoming)
     if (err != NULL)
         return err;
     err = run_locked(incoming);
+    if (err == NULL && incoming->forgets_current) {
+        err = forget_current(incoming);
+        if (err == NULL)
+            err = run_locked(incoming);
+    }
     if (incoming->ticket < incoming->workflow->newest)
         incoming->ticket = incoming->workflow->newest; /* what it is told stands on that */
     workflow_unlock(tenure, incoming->workflow);

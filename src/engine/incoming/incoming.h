@@ -36,6 +36,8 @@ struct incoming {
     /* The run has something that is in no history, from before memory was lost: it becomes what its
      * history says. */
     bool drops_buffered;
+    /* So has the run with the workflow id, which gives way: it is to be rebuilt first. */
+    bool forgets_current;
     struct run_branches local;
     struct batch_verdict verdict;
     /* The run as another history of it says, or a reset's, up to where the batch begins; and
@@ -55,6 +57,15 @@ must_use struct error *incoming_read(struct incoming *incoming);
 /* A run with its names and without anything else; its branch. */
 struct run *incoming_name_run(const struct run_key *key);
 void incoming_name_branch(struct run *run, const struct history_branch *branch);
+
+/* --- rebuild.c; yields ---- */
+
+/* The open run is what its history says: what is buffered goes, attempts start again. The lock of
+ * the id is held, and all of the run is in the store. A commit of its own. `outcome` NULL: not
+ * wanted. Errors: the store's, ERR_SERVICE_BUSY. */
+must_use struct error *incoming_rebuild(struct tenure *tenure, struct workflow *workflow,
+                                        struct loaded_run *loaded, struct arena *arena,
+                                        struct run_rebuilt *outcome, ticket_t *ticket);
 
 /* --- the rest does not yield ---- */
 
