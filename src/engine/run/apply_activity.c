@@ -182,11 +182,16 @@ give_start_its_id(struct mutation *mutation, const API(HistoryEvent) *event)
     const STORED(PendingChild) *child = run_find_child(mutation->run, schedule_id);
     check(activity == NULL || activity->started_id == EVENT_BUFFERED);
     check(child == NULL || child->started_id == EVENT_BUFFERED);
-    if (activity != NULL)
-        mutation_change_activity(mutation, schedule_id)->started_id = event->event_id;
-    else if (child != NULL)
-        mutation_change_child(mutation, schedule_id)->started_id = event->event_id;
-    /* else it is over already */
+    /* After memory was lost it has a later version than when it was buffered. */
+    if (activity != NULL) {
+        STORED(PendingActivity) *started = mutation_change_activity(mutation, schedule_id);
+        started->started_id = event->event_id;
+        started->event_version = event->version;
+    } else if (child != NULL) {
+        STORED(PendingChild) *started = mutation_change_child(mutation, schedule_id);
+        started->started_id = event->event_id;
+        started->event_version = event->version;
+    } /* else it is over already */
 }
 
 void

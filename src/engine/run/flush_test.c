@@ -97,6 +97,24 @@ TEST(flush, an_end_goes_behind_its_start_and_names_it, "A-086")
     sample_close(&sample);
 }
 
+/* After memory was lost what is buffered is written with a later version than it came with. */
+TEST(flush, an_activity_that_goes_on_learns_the_version_of_its_start)
+{
+    struct sample sample;
+    sample_open(&sample, 1);
+    int64_t id = busy_run(&sample);
+    sample_begin(&sample);
+    sample_activity_started(&sample, id);
+    sample_finish(&sample);
+    int64_t before = run_find_activity(sample.run, id)->event_version;
+    sample.context.event_version = before + 10;
+    sample_begin(&sample);
+    sample_decision_completed(&sample);
+    sample_finish(&sample);
+    EXPECT_EQ(run_find_activity(sample.run, id)->event_version, before + 10);
+    sample_close(&sample);
+}
+
 TEST(flush, an_activity_that_goes_on_learns_the_id_of_its_start)
 {
     struct sample sample;
