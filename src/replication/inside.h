@@ -30,7 +30,7 @@ must_use struct error *replication_check_peer(const struct cluster_group *group,
  * when it is applied are the runs here all that this cluster knows of it. Yields. Errors:
  * ERR_UNAVAILABLE (it is not yet). */
 must_use struct error *replication_check_applied(struct replication *replication,
-                                                 const struct cluster *cluster,
+                                                 const struct cluster *cluster, bool is_all,
                                                  struct arena *arena);
 
 /* Until when a call for rows may wait for the first of them. */

@@ -69,9 +69,9 @@ replication_describe_peers(struct rpc_call *call)
 
 struct error *
 replication_check_applied(struct replication *replication, const struct cluster *cluster,
-                          struct arena *arena)
+                          bool is_all, struct arena *arena)
 {
     struct runs_in *runs = atomic_load(&replication->runs);
     return runs == NULL ? error_new(arena, ERR_UNAVAILABLE, "This cluster is starting.")
-                        : runs_in_check_applied(runs, cluster->name, arena);
+                        : runs_in_check_applied(runs, cluster->name, is_all, arena);
 }

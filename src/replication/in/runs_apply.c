@@ -293,14 +293,14 @@ applier_waiting(const struct applier *applier, struct arena *arena, int64_t *old
 }
 
 size_t
-applier_applicable(const struct applier *applier)
+applier_applicable(const struct applier *applier, bool is_all)
 {
     size_t cursor = 0, count = 0;
     void *value;
     while (map_next(applier->queues, &cursor, NULL, &value)) {
         const struct queue *queue = value;
         list_each(node, &queue->items)
-            count += !queue->lacks && !is_marker(list_entry(node, struct item, queue));
+            count += (is_all || !queue->lacks) && !is_marker(list_entry(node, struct item, queue));
     }
     return count;
 }

@@ -38,9 +38,9 @@ int64_t applier_processed(const struct applier *applier, uint32_t shard);
 /* Messages that are here and not applied, and when the oldest of them happened, by the clock of the
  * source; 0: it does not say, or there is none. No yield. */
 size_t applier_waiting(const struct applier *applier, struct arena *arena, int64_t *oldest);
-/* Messages that are here and could be applied with what this cluster has: not those that lack
- * events which the source cannot be asked for, nor markers. No yield. */
-size_t applier_applicable(const struct applier *applier);
+/* Messages that are here, but for markers; unless `is_all`, those that could be applied with what
+ * this cluster has, and do not lack events which the source cannot be asked for. No yield. */
+size_t applier_applicable(const struct applier *applier, bool is_all);
 /* The source dropped messages of the shard before they were read: read its runs, then call
  * applier_note_resynced; reading goes on after this row. 0: none were dropped. */
 int64_t applier_resync_to(const struct applier *applier, uint32_t shard);
@@ -108,7 +108,8 @@ must_use struct error *apply_range(const struct apply_world *world,
 struct dropped_shard {
     const char *source;
     uint32_t shard;
-    int64_t to; /* up to this number */
+    int64_t to;      /* up to this number */
+    bool looks_back; /* it has recovered, and reads them once more */
     /* Of a cluster that lost memory: sees every run that the source lists; NULL: it was away. */
     void (*on_listed)(void *context, const STORE_API(ListedRun) *run);
     void *context;

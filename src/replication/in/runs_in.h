@@ -67,7 +67,7 @@ must_use struct error *runs_in_push(struct runs_in *in, const char *target,
                                     const struct run_key *key, struct arena *arena);
 /* Is all applied that a peer had sent and that can be applied? Waits for the answer that may be on
  * its way. Errors besides: ERR_UNAVAILABLE (no). */
-must_use struct error *runs_in_check_applied(struct runs_in *in, const char *source,
+must_use struct error *runs_in_check_applied(struct runs_in *in, const char *source, bool is_all,
                                              struct arena *arena);
 /* The state of one peer. */
 struct peer_state {

@@ -19,8 +19,10 @@ struct run_source {
     bool is_polling;   /* a call for rows is on its way */
     uint64_t polls;    /* those that have ended, and whose rows are with the applier */
     struct fiber_cond polled;
-    uint32_t past_read; /* shards of it whose runs were read, of a cluster that lost memory */
-    bool has_past;      /* all were */
+    uint32_t past_read;     /* shards of it whose runs were read, of a cluster that lost memory */
+    bool has_past;          /* all were */
+    bool has_looked_back;   /* and once more, after the recovery */
+    int64_t look_back_time; /* not before, monotonic */
     struct gauge *past_shown;
 };
 

@@ -177,7 +177,7 @@ serve_applied(void *in, struct owner owner, const void *argument, struct arena *
     enum wake wake = WAKE_READY;
     while (run_source->is_polling && run_source->polls == polls && wake == WAKE_READY)
         wake = fiber_cond_wait(&run_source->polled, fiber_deadline());
-    size_t waiting = applier_applicable(run_source->applier);
+    size_t waiting = applier_applicable(run_source->applier, request->is_all);
     if (wake != WAKE_READY)
         err = wake_error(wake, arena, "waiting for an answer of that cluster");
     else if (waiting > 0)
@@ -249,10 +249,11 @@ runs_in_apply(struct runs_in *in, const char *source, const ADMIN(ReplicationTas
 }
 
 struct error *
-runs_in_check_applied(struct runs_in *in, const char *source, struct arena *arena)
+runs_in_check_applied(struct runs_in *in, const char *source, bool is_all, struct arena *arena)
 {
     INTERNAL(PeerNamed) request = INTERNAL_VALUE(PEER_NAMED__INIT);
     request.cluster = (char *)source;
+    request.is_all = is_all;
     return operate(in, &applied_question, &request, arena);
 }
 

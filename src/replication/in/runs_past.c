@@ -9,9 +9,12 @@
 #include "base/check.h"
 #include "base/memory.h"
 #include "domain/entity.h"
+#include "fiber/clock.h"
 #include "fiber/probe.h"
 #include "replication/in/runs_inside.h"
 #include "route/owner.h"
+
+#define LOOK_BACK_PAUSE (10 * NS_PER_S)
 
 /* Of one domain. */
 struct heard {
@@ -83,7 +86,7 @@ note_listed(void *context, const STORE_API(ListedRun) *run)
 }
 
 static struct error *
-read_shards(struct run_source *run_source, struct arena *arena)
+read_shards(struct run_source *run_source, bool looks_back, struct arena *arena)
 {
     struct runs_in *in = run_source->in;
     struct apply_world world = run_source_world(run_source);
@@ -94,7 +97,8 @@ read_shards(struct run_source *run_source, struct arena *arena)
         struct dropped_shard dropped_shard = {.source = run_source->base.cluster->name,
                                               .shard = run_source->past_read,
                                               .to = retrieved > 0 ? retrieved : 1,
-                                              .on_listed = note_listed,
+                                              .looks_back = looks_back,
+                                              .on_listed = looks_back ? NULL : note_listed,
                                               .context = in};
         err = apply_all_runs(&world, &dropped_shard, in->options.log, own);
         if (err != NULL)
@@ -152,14 +156,36 @@ end_recovery(struct runs_in *in, struct arena *arena)
     return err;
 }
 
+/* --- afterwards ---- */
+
+/* What had come from here before memory was lost may have waited at the peer for events that only
+ * this cluster had. Now it is told that they are gone, and goes on without them: then it has runs
+ * that it did not have when it was asked. A crash before that forgets it. */
+static void
+look_back(struct run_source *run_source)
+{
+    scoped(arena_drop) struct arena *arena = arena_new(0);
+    if (clock_monotonic() < run_source->look_back_time)
+        return;
+    run_source->past_read = 0;
+    struct error *err = read_shards(run_source, true, arena);
+    run_source->look_back_time = clock_monotonic() + LOOK_BACK_PAUSE;
+    if (err != NULL)
+        return;
+    probe("looked_back");
+    run_source->has_looked_back = true;
+}
+
 struct error *
 runs_past_read(struct run_source *run_source, struct arena *arena)
 {
     struct runs_in *in = run_source->in;
+    if (!in->is_recovering && run_source->has_past && !run_source->has_looked_back)
+        look_back(run_source);
     if (!in->is_recovering || !in->may_read_past)
         return NULL;
     if (!run_source->has_past) {
-        struct error *err = read_shards(run_source, arena);
+        struct error *err = read_shards(run_source, false, arena);
         if (err != NULL)
             return error_wrap(err, "reading what this cluster lost from cluster %s",
                               run_source->base.cluster->name);

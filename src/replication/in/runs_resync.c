@@ -206,6 +206,7 @@ apply_all_runs(const struct apply_world *world, const struct dropped_shard *drop
     request->shard_id = (int32_t)dropped_shard->shard;
     request->page_size = PAGE_RUNS;
     request->is_recovering = dropped_shard->on_listed != NULL && dropped_shard->shard == 0;
+    request->looks_back = dropped_shard->looks_back && dropped_shard->shard == 0;
     struct error *err = NULL;
     do {
         STORE_API(ListRunsResponse) *page = NULL;

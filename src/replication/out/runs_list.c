@@ -26,8 +26,10 @@ replication_list_runs(struct rpc_call *call)
         return error_new(call->arena, ERR_BAD_REQUEST, "page_size: %d is not from 0 to %d.",
                          request->page_size, RUNS_MAX);
     const struct cluster *cluster = cluster_group_find(options->group, request->cluster_name);
-    if (request->is_recovering && request->next_page_token.len == 0)
-        err = replication_check_applied(replication_of(call), cluster, call->arena);
+    bool is_asked = request->is_recovering || request->looks_back;
+    if (is_asked && request->next_page_token.len == 0)
+        err = replication_check_applied(replication_of(call), cluster, request->looks_back,
+                                        call->arena);
     if (err != NULL)
         return err;
     err = engine_list_runs(options->engine, (uint32_t)request->shard_id, cluster,
