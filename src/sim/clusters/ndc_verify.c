@@ -152,6 +152,39 @@ is_nowhere(struct ndc_audit *audit, const struct workflow_entry *entry)
     return is_nowhere;
 }
 
+/* A parent whose child was lost, as its history was not, waits for it for ever: nobody can know
+ * that there is none. An operator ends it. */
+static void
+end_without_child(struct ndc_audit *audit, const struct workflow_entry *entry)
+{
+    struct load_call call = ndc_call_to(audit, 0);
+    API(DescribeWorkflowExecutionResponse) *parent = NULL;
+    struct error *err =
+        ndc_call(audit->load, &call,
+                 API_NEW(audit->arena, describe_workflow_execution_request, .domain = NDC_DOMAIN,
+                         .workflow_execution = workflow_execution(audit->arena, entry->id, "")),
+                 &parent);
+    bool is_waiting = false;
+    for (size_t i = 0; err == NULL && i < parent->n_pending_children; i++) {
+        const API(WorkflowExecution) *child = parent->pending_children[i]->workflow_execution;
+        bool is_somewhere = false;
+        for (unsigned j = 0; j < audit->load->sim->count; j++)
+            is_somewhere =
+                is_somewhere || describe(audit, j, child->workflow_id, child->run_id) != NULL;
+        is_waiting = is_waiting || !is_somewhere;
+    }
+    API(TerminateWorkflowExecutionResponse) *ended = NULL;
+    if (!is_waiting)
+        return;
+    probe("parent_of_lost_child_ended");
+    err = ndc_call(audit->load, &call,
+                   API_NEW(audit->arena, terminate_workflow_execution_request, .domain = NDC_DOMAIN,
+                           .workflow_execution = workflow_execution(audit->arena, entry->id, "")),
+                   &ended);
+    if (err != NULL)
+        probe("parent_of_lost_child_goes_on"); /* it is asked again */
+}
+
 static bool
 has_converged(struct ndc_audit *audit, const struct workflow_entry *entry)
 {
@@ -162,6 +195,8 @@ has_converged(struct ndc_audit *audit, const struct workflow_entry *entry)
     for (unsigned i = 0; i < audit->load->sim->count; i++) {
         const API(WorkflowExecutionInfo) *info = describe(audit, i, entry->id, "");
         const char *found = info == NULL ? "none" : info->workflow_execution->run_id;
+        if (info != NULL && !is_closed(info) && audit->load->options.may_lose)
+            end_without_child(audit, entry);
         if (info == NULL || !is_closed(info) || (run_id != NULL && strcmp(run_id, found) != 0)) {
             snprintf(audit->why, sizeof audit->why, "%s: cluster%u has run %s (%s), cluster0 %s",
                      entry->id, i, found,
