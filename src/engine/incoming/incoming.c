@@ -323,17 +323,23 @@ static struct error *
 forget_current(struct incoming *incoming)
 {
     struct tenure *tenure = incoming->tenure;
-    incoming->forgets_current = false;
+    struct loaded_run *current = incoming->current;
     run_free(incoming->rebuilt);
-    incoming->rebuilt = NULL;
-    incoming->nodes.count = 0;
+    *incoming = (struct incoming){.tenure = tenure, /* all that was loaded is read once more */
+                                  .events = incoming->events,
+                                  .arena = incoming->arena,
+                                  .outcome = incoming->outcome,
+                                  .batch = incoming->batch,
+                                  .begun_run_id = incoming->begun_run_id,
+                                  .workflow = incoming->workflow,
+                                  .ticket = incoming->ticket};
     probe("lost_buffer_of_current_dropped");
     struct error *err = tenure_wait(tenure, incoming->workflow->newest, incoming->arena);
     if (err == NULL && tenure->is_over)
         err = tenure_error(tenure, incoming->arena);
     return err != NULL ? err
-                       : incoming_rebuild(tenure, incoming->workflow, incoming->current,
-                                          incoming->arena, NULL, &incoming->ticket);
+                       : incoming_rebuild(tenure, incoming->workflow, current, incoming->arena,
+                                          NULL, &incoming->ticket);
 }
 
 static struct error *
