@@ -257,16 +257,6 @@ domain_has_lost(const struct domain *domain, int64_t version, const struct clust
                       version < (is_of_entity ? record->lost_entity_below : record->lost_below));
 }
 
-int64_t
-domain_first_version(const struct domain *domain, const struct cluster_group *group)
-{
-    int64_t first = -1;
-    bool has_version =
-        cluster_group_next_version(group, group->current, domain->record->lost_below, &first);
-    check(has_version); /* it was taken when memory was lost */
-    return first;
-}
-
 /* --- where the domain is active at all ---- */
 
 static int

@@ -73,8 +73,6 @@ struct cluster_attribute domain_choose_attribute(const struct domain *domain,
  */
 bool domain_has_lost(const struct domain *domain, int64_t version,
                      const struct cluster_group *group);
-/* The first version of this cluster that it may write with after that, of what is no entity. */
-int64_t domain_first_version(const struct domain *domain, const struct cluster_group *group);
 /* Does the domain have this attribute? True for a run that belongs to none. */
 bool domain_has_attribute(const struct domain *domain, const struct cluster_attribute *attribute);
 /* Where something of a domain is active. */

@@ -13,7 +13,7 @@
 #include "base/check.h"
 #include "base/memory.h"
 #include "domain/active.h"
-#include "domain/entity.h"
+#include "domain/drain.h"
 #include "engine/shard/applied_domains.h"
 #include "engine/shard/context.h"
 #include "engine/shard/failover_state.h"
@@ -37,14 +37,21 @@ struct handover {
 
 /* ---- one run; no yields ---- */
 
-/* This cluster lost memory since it wrote the run last, and had taken a version since that it could
- * have written with: is that still older than what the next cluster writes with? */
-static bool
-may_write_later(const struct run_context *context, const struct run *run,
-                const struct cluster_group *group)
+/* The version with which the run is given up: that of its last event. If this cluster lost memory
+ * since, the one that it took afterwards, and from which the run drains now; -1: there is none. */
+static int64_t
+version_given_up(const struct run_context *context, const struct run *run,
+                 const struct cluster_group *group)
 {
-    return !context->domain->is_recovering && !entity_is_version(run_last_version(run), group) &&
-           domain_first_version(context->domain, group) < context->event_version;
+    int64_t version = run_last_version(run);
+    if (!domain_has_lost(context->domain, version, group))
+        return version;
+    struct cluster_attribute attribute =
+        cluster_attribute_of(run->core->active_cluster_selection_policy);
+    const STORED(Drain) *drain = domain_find_drain(context->domain, &attribute);
+    version = drain == NULL ? -1 : drain->previous_failover_version;
+    bool is_ours = version >= 0 && cluster_group_of_version(group, version) == group->current;
+    return is_ours && !domain_has_lost(context->domain, version, group) ? version : -1;
 }
 
 /* The decision that keeps something waiting is closed, as long as it is ours. */
@@ -58,13 +65,10 @@ give_up(struct handover *handover, struct workflow *workflow, struct loaded_run 
     if (!run_has_buffered(run) ||
         cluster_group_of_version(group, run_last_version(run)) != group->current)
         return;
-    if (domain_has_lost(context->domain, run_last_version(run), group) &&
-        !may_write_later(context, run, group))
+    int64_t version = version_given_up(context, run, group);
+    if (version < 0)
         return;
     probe("buffered_handed_over");
-    int64_t version = run_last_version(run);
-    if (domain_has_lost(context->domain, version, group))
-        version = domain_first_version(context->domain, group);
     tenure_write_buffered(tenure, workflow, loaded, version, context, handover->arena);
 }
 

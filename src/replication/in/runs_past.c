@@ -86,16 +86,16 @@ note_listed(void *context, const STORE_API(ListedRun) *run)
 }
 
 static struct error *
-read_shards(struct run_source *run_source, bool looks_back, struct arena *arena)
+read_shards(struct run_source *run_source, uint32_t *read, bool looks_back, struct arena *arena)
 {
     struct runs_in *in = run_source->in;
     struct apply_world world = run_source_world(run_source);
     struct error *err = NULL;
-    while (err == NULL && run_source->past_read < applier_shard_count(run_source->applier)) {
+    while (err == NULL && *read < applier_shard_count(run_source->applier)) {
         scoped(arena_drop) struct arena *own = arena_new(0);
-        int64_t retrieved = applier_retrieved(run_source->applier, run_source->past_read);
+        int64_t retrieved = applier_retrieved(run_source->applier, *read);
         struct dropped_shard dropped_shard = {.source = run_source->base.cluster->name,
-                                              .shard = run_source->past_read,
+                                              .shard = *read,
                                               .to = retrieved > 0 ? retrieved : 1,
                                               .looks_back = looks_back,
                                               .on_listed = looks_back ? NULL : note_listed,
@@ -103,7 +103,7 @@ read_shards(struct run_source *run_source, bool looks_back, struct arena *arena)
         err = apply_all_runs(&world, &dropped_shard, in->options.log, own);
         if (err != NULL)
             return error_copy(arena, err);
-        run_source->past_read++;
+        ++*read;
         gauge_set(run_source->past_shown, run_source->past_read);
         probe("past_of_shard_read");
     }
@@ -167,8 +167,8 @@ look_back(struct run_source *run_source)
     scoped(arena_drop) struct arena *arena = arena_new(0);
     if (clock_monotonic() < run_source->look_back_time)
         return;
-    run_source->past_read = 0;
-    struct error *err = read_shards(run_source, true, arena);
+    uint32_t read = 0;
+    struct error *err = read_shards(run_source, &read, true, arena);
     run_source->look_back_time = clock_monotonic() + LOOK_BACK_PAUSE;
     if (err != NULL)
         return;
@@ -185,7 +185,7 @@ runs_past_read(struct run_source *run_source, struct arena *arena)
     if (!in->is_recovering || !in->may_read_past)
         return NULL;
     if (!run_source->has_past) {
-        struct error *err = read_shards(run_source, false, arena);
+        struct error *err = read_shards(run_source, &run_source->past_read, false, arena);
         if (err != NULL)
             return error_wrap(err, "reading what this cluster lost from cluster %s",
                               run_source->base.cluster->name);
