@@ -124,9 +124,6 @@ runs_past_is_waived(const struct runs_in *in, const struct cluster *cluster)
 static bool
 have_all_past(const struct runs_in *in)
 {
-#ifdef CADENZA_FAULT_past_of_one_is_enough
-    return true;
-#endif
     list_each(node, &in->follow_loop.peers) {
         const struct run_source *run_source = list_entry(node, struct run_source, base.node);
         if (!run_source->has_past && !runs_past_is_waived(in, run_source->base.cluster))
